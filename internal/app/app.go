@@ -1,0 +1,324 @@
+// Package app holds the verbs: what the Mage targets and the standalone
+// binary do. A verb parses nothing and exits nowhere; it takes its options,
+// prints to the app's writers and returns an error with an exit code.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/gitsource"
+	"github.com/stonemason-hip/stonemason/internal/machine"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/internal/suggest"
+	"github.com/stonemason-hip/stonemason/internal/trace"
+	"github.com/stonemason-hip/stonemason/internal/ui"
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// App is one run of a verb.
+type App struct {
+	Out, Err *os.File
+	In       io.Reader
+	// Env is the environment, as os.Environ gives it.
+	Env []string
+	// Dir is the folder from which the project is looked for.
+	Dir string
+}
+
+// New makes the app of this process.
+func New() *App {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	return &App{Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Env: os.Environ(), Dir: dir}
+}
+
+// Wishes override therock.yaml for one run. Empty fields override nothing.
+type Wishes struct {
+	Version, Channel, Preset, Name string
+	// Hosts and GPUs are comma-separated lists.
+	Hosts, GPUs string
+	// With and Without are comma-separated components or groups to switch.
+	With, Without string
+	// Provider is component=kind pairs, comma-separated.
+	Provider string
+	Jobs     int
+}
+
+// getenv reads a variable of the app's environment.
+func (a *App) getenv(name string) string {
+	for _, kv := range slices.Backward(a.Env) {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func (a *App) look() ui.Look { return ui.Detect(a.Out, a.Env).Look }
+
+// project finds and reads the project and applies the overrides: environment
+// first, flags on top.
+func (a *App) project(w Wishes) (*spec.Project, error) {
+	root, err := spec.FindRoot(a.Dir)
+	if err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	p, err := spec.Load(root)
+	if err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	if err := a.override(p, a.environment(), "environment"); err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	if err := a.override(p, w, "flag"); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	return p, nil
+}
+
+// environment reads the STONEMASON_ variables that override therock.yaml.
+func (a *App) environment() Wishes {
+	return Wishes{
+		Version: a.getenv("STONEMASON_VERSION"), Channel: a.getenv("STONEMASON_CHANNEL"),
+		Preset: a.getenv("STONEMASON_PRESET"), Name: a.getenv("STONEMASON_NAME"),
+		Hosts: a.getenv("STONEMASON_HOSTS"), GPUs: a.getenv("STONEMASON_GPUS"),
+		With: a.getenv("STONEMASON_WITH"), Without: a.getenv("STONEMASON_WITHOUT"),
+		Provider: a.getenv("STONEMASON_PROVIDER"),
+	}
+}
+
+func (a *App) override(p *spec.Project, w Wishes, from string) error {
+	c := p.Config
+	if w.Version != "" {
+		c.Version = w.Version
+	}
+	if w.Channel != "" {
+		c.Channel = spec.Channel(w.Channel)
+		if err := oneOf(from, "channel", w.Channel, c.Channel.Values()); err != nil {
+			return err
+		}
+	}
+	if w.Preset != "" {
+		c.Preset = spec.Preset(w.Preset)
+		if err := oneOf(from, "preset", w.Preset, c.Preset.Values()); err != nil {
+			return err
+		}
+	}
+	if w.Hosts != "" {
+		c.Hosts = fields(w.Hosts)
+		for _, h := range c.Hosts {
+			if err := oneOf(from, "host", h, append(platform.Names(), "native")); err != nil {
+				return err
+			}
+		}
+	}
+	if w.GPUs != "" {
+		c.GPUs = fields(w.GPUs)
+		if w.Name == "" && len(c.GPUs) > 1 {
+			c.Name = strings.Join(c.GPUs, "-")
+		} else if w.Name == "" {
+			c.Name = ""
+		}
+	}
+	if w.Name != "" {
+		c.Name = w.Name
+	}
+	if w.Jobs != 0 {
+		c.Budget.Jobs = w.Jobs
+	}
+	for _, name := range fields(w.With) {
+		if err := toggle(p, from, name, true); err != nil {
+			return err
+		}
+	}
+	for _, name := range fields(w.Without) {
+		if err := toggle(p, from, name, false); err != nil {
+			return err
+		}
+	}
+	for _, pair := range fields(w.Provider) {
+		name, kind, ok := strings.Cut(pair, "=")
+		if !ok {
+			return fmt.Errorf("%s provider: %q is not component=kind", from, pair)
+		}
+		if err := oneOf(from, "provider of "+name, kind, spec.ProviderKind("").Values()); err != nil {
+			return err
+		}
+		if p.Components[name] == nil {
+			return oneOf(from, "component", name, componentNames(p))
+		}
+		t := c.Components[name]
+		t.Provider = spec.ProviderKind(kind)
+		setToggle(c, name, t)
+	}
+	return nil
+}
+
+func toggle(p *spec.Project, from, name string, on bool) error {
+	if p.Components[name] != nil {
+		t := p.Config.Components[name]
+		t.Enabled = &on
+		setToggle(p.Config, name, t)
+		return nil
+	}
+	groups := groupNames(p)
+	if slices.Contains(groups, name) {
+		if p.Config.Groups == nil {
+			p.Config.Groups = map[string]bool{}
+		}
+		p.Config.Groups[name] = on
+		return nil
+	}
+	return oneOf(from, "component or group", name, append(componentNames(p), groups...))
+}
+
+func setToggle(c *spec.Config, name string, t spec.Toggle) {
+	if c.Components == nil {
+		c.Components = map[string]spec.Toggle{}
+	}
+	c.Components[name] = t
+}
+
+func componentNames(p *spec.Project) []string {
+	var names []string
+	for name := range p.Components {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func groupNames(p *spec.Project) []string {
+	var names []string
+	for _, c := range p.Components {
+		if !slices.Contains(names, c.Group) {
+			names = append(names, c.Group)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func oneOf(from, what, value string, allowed []string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	if near, ok := suggest.Nearest(value, allowed); ok {
+		return fmt.Errorf("%s: unknown %s %q: did you mean %q?", from, what, value, near)
+	}
+	return fmt.Errorf("%s: unknown %s %q: there is %s", from, what, value, strings.Join(allowed, ", "))
+}
+
+// fields splits a comma-separated list.
+func fields(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// storeDir is where the store lies: STONEMASON_CACHE_DIR, else cache.dir, else
+// stonemason in the user's cache folder.
+func (a *App) storeDir(p *spec.Project) (string, error) {
+	if dir := a.getenv("STONEMASON_CACHE_DIR"); dir != "" {
+		return dir, nil
+	}
+	if dir := p.Config.Cache.Dir; dir != "" {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(p.Root, dir)
+		}
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", exit.With(exit.Config, fmt.Errorf("no folder for the store: %w (set STONEMASON_CACHE_DIR)", err))
+	}
+	return filepath.Join(cache, "stonemason"), nil
+}
+
+func (a *App) store(p *spec.Project) (*store.Store, error) {
+	dir, err := a.storeDir(p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(dir)
+	var newer *store.VersionError
+	if errors.As(err, &newer) {
+		return nil, exit.With(exit.Config, err)
+	}
+	return s, err
+}
+
+// stateDir holds what belongs to this checkout: logs and events.
+func stateDir(p *spec.Project) string { return filepath.Join(p.Root, ".stonemason") }
+
+func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
+	return machine.Probe(ctx, machine.Options{
+		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
+		CacheDir: stateDir(p), Memory: int64(p.Config.Budget.Memory),
+	})
+}
+
+// resolve makes the plan.
+func (a *App) resolve(ctx context.Context, p *spec.Project, m *machine.Machine, only []string) (*plan.Graph, error) {
+	g, err := plan.Resolve(p, plan.Facts{
+		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: m.LLVMVersion(),
+		UpstreamError: func() error { return a.upstream(ctx, p) },
+	}, only)
+	if err != nil && exit.Of(err) == exit.Failure {
+		err = exit.With(exit.Config, err)
+	}
+	return g, err
+}
+
+// upstream reports why the upstream channel cannot be reached.
+func (a *App) upstream(ctx context.Context, p *spec.Project) error {
+	repo, ok := p.Releases.Repositories["llvm-project"]
+	if !ok || len(repo.URLs) == 0 {
+		return errors.New("no repository llvm-project is declared")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	u, err := url.Parse(repo.URLs[0])
+	if err != nil {
+		return err
+	}
+	if err := gitsource.Reachable(ctx, repo.URLs[0]); err != nil {
+		return fmt.Errorf("%s does not answer", u.Host)
+	}
+	return nil
+}
+
+func (a *App) jobs(p *spec.Project) int {
+	if p.Config.Budget.Jobs > 0 {
+		return p.Config.Budget.Jobs
+	}
+	return runtime.NumCPU()
+}
+
+// note prints one line of information to standard error, so that standard
+// output stays clean for -format=json.
+func (a *App) note(format string, args ...any) {
+	fmt.Fprintf(a.Err, format+"\n", args...)
+}
+
+// configError is a mistake in a file, at a position.
+func configError(pos yamlx.Pos, format string, args ...any) error {
+	return exit.With(exit.Config, &yamlx.Error{File: pos.File, Line: pos.Line, Col: pos.Col, Msg: fmt.Sprintf(format, args...)})
+}
+
+// discard is used where a verb needs no events.
+func discard() trace.Sink { return trace.Discard() }

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/aptindex"
+	"github.com/stonemason-hip/stonemason/internal/build"
+	"github.com/stonemason-hip/stonemason/internal/bundle"
+	"github.com/stonemason-hip/stonemason/internal/doctor"
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/fetch"
+	"github.com/stonemason-hip/stonemason/internal/machine"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/source"
+	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/internal/trace"
+	"github.com/stonemason-hip/stonemason/internal/ui"
+)
+
+// BuildOptions are the options of a build.
+type BuildOptions struct {
+	Wishes
+	// Only limits the build to components and what they need.
+	Only []string
+	// Yes installs what is missing without a question.
+	Yes bool
+	// Verbose prints what children print.
+	Verbose bool
+	// KeepGoing builds what does not depend on a failure.
+	KeepGoing bool
+	// KeepWork leaves the work folders behind.
+	KeepWork bool
+	// DryRun stops after the plan.
+	DryRun bool
+	// Rebuild builds the components of Only although the store has them.
+	Rebuild bool
+}
+
+// Build makes the toolchain: preflight, plan, build, bundle.
+func (a *App) Build(ctx context.Context, o BuildOptions) error {
+	begun := time.Now()
+	if o.DryRun {
+		return a.Plan(ctx, PlanOptions{Wishes: o.Wishes, Only: o.Only})
+	}
+	p, err := a.project(o.Wishes)
+	if err != nil {
+		return err
+	}
+	s, err := a.store(p)
+	if err != nil {
+		return err
+	}
+	m, g, err := a.prepared(ctx, p, o, s)
+	if err != nil {
+		return err
+	}
+	if len(g.Enabled()) == 0 {
+		return a.nothing(g, o.Only)
+	}
+	if g.ChannelWhy != "" {
+		a.note("channel %s: %s", g.Channel, g.ChannelWhy)
+	}
+	if err := os.MkdirAll(stateDir(p), 0o755); err != nil {
+		return exit.With(exit.Failure, err)
+	}
+	log, err := trace.Create(filepath.Join(stateDir(p), "events.jsonl"), "stonemason")
+	if err != nil {
+		return err
+	}
+	opts := ui.Detect(a.Out, a.Env)
+	opts.In, opts.Verbose = a.In, o.Verbose
+	terminal := ui.New(opts)
+	bus := trace.NewBus(log, terminal)
+	b := &build.Builder{
+		Graph: g, Store: s, Sources: a.sources(p, s, bus), Machine: m, Events: bus,
+		Logs: filepath.Join(stateDir(p), "logs"), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
+		KeepGoing: o.KeepGoing, KeepWork: o.KeepWork,
+	}
+	if o.Rebuild {
+		b.Rebuild = o.Only
+	}
+	results, buildErr := b.Run(ctx)
+	if err := errors.Join(bus.Close()); err != nil {
+		a.note("warning: %v", err)
+	}
+	footer := ui.Footer{}
+	if buildErr == nil && len(o.Only) == 0 {
+		for _, host := range g.Hosts {
+			dir := filepath.Join(p.Root, "dist", host)
+			if _, _, err := bundle.Compose(ctx, s, g, results, host, dir); err != nil {
+				return err
+			}
+			footer.Bundle = relative(p.Root, dir)
+			if host == m.Platform.String() {
+				footer.Use = []string{"source dist/" + host + "/env.sh", "hipcc --version"}
+			}
+		}
+	}
+	footer.Elapsed = time.Since(begun)
+	if err := ui.Summary(a.Out, a.look(), rows(g, results), footer); err != nil {
+		return err
+	}
+	return buildErr
+}
+
+// prepared plans, and sees to it that the machine has what the plan needs. As
+// an LLVM that was just installed can change the plan, it is made again then.
+func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store) (*machine.Machine, *plan.Graph, error) {
+	m := a.machine(ctx, p)
+	g, err := a.resolve(ctx, p, m, o.Only)
+	if err != nil {
+		return nil, nil, err
+	}
+	report := a.checkup(ctx, p, m, g, s)
+	if report.OK() {
+		return m, g, nil
+	}
+	if err := report.Table(a.Err, ui.Detect(a.Err, a.Env).Look); err != nil {
+		return nil, nil, err
+	}
+	term := ui.Detect(a.Err, a.Env)
+	tty := term.TTY && ui.Detect(os.Stdin, a.Env).TTY
+	mode := doctor.Mode{
+		Yes: o.Yes, TTY: tty, Out: a.Err, Log: a.Err,
+		Ask: func(ctx context.Context, q string) (bool, error) { return ui.Ask(ctx, a.In, a.Err, q) },
+	}
+	if err := doctor.Ensure(ctx, report, mode); err != nil {
+		return nil, nil, err
+	}
+	m = a.machine(ctx, p)
+	if g, err = a.resolve(ctx, p, m, o.Only); err != nil {
+		return nil, nil, err
+	}
+	if report = a.checkup(ctx, p, m, g, s); !report.OK() {
+		if err := report.Table(a.Err, term.Look); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, exit.Withf(exit.Preflight, "the machine still lacks what the build needs")
+	}
+	return m, g, nil
+}
+
+// nothing explains a plan in which nothing is enabled.
+func (a *App) nothing(g *plan.Graph, only []string) error {
+	for _, n := range g.Nodes {
+		if slices.Contains(only, n.Component) {
+			return exit.Withf(exit.Unsupported, "%s cannot be built for %s: %s", n.Component, n.Host, n.Why)
+		}
+	}
+	return exit.Withf(exit.Unsupported, "nothing is switched on for %s", strings.Join(g.Hosts, ", "))
+}
+
+// Group builds all components of a group.
+func (a *App) Group(ctx context.Context, group string, o BuildOptions) error {
+	p, err := a.project(o.Wishes)
+	if err != nil {
+		return err
+	}
+	for _, name := range componentNames(p) {
+		if p.Components[name].Group == group {
+			o.Only = append(o.Only, name)
+		}
+	}
+	if len(o.Only) == 0 {
+		return exit.Withf(exit.Usage, "no component is in group %s: there is %s", group, strings.Join(groupNames(p), ", "))
+	}
+	return a.Build(ctx, o)
+}
+
+// sources makes the provider of sources.
+func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) *source.Provider {
+	apt := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), Fallback: p.Releases.DebianMirrors})
+	return &source.Provider{
+		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors,
+		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: func(e fetch.Event) {
+			events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
+		}},
+	}
+}
+
+// rows are the lines of the summary, in the plan's order.
+func rows(g *plan.Graph, results map[string]*build.Result) []ui.Row {
+	var rows []ui.Row
+	for _, n := range g.Nodes {
+		r := results[n.ID]
+		if r == nil {
+			continue
+		}
+		row := ui.Row{Component: n.Component, Host: n.Host, Outcome: r.Outcome, Duration: r.Took, Bytes: r.Action.Bytes, Detail: r.Reason}
+		switch r.Outcome {
+		case trace.Built, trace.Adopted, trace.Restored:
+			row.Detail = strings.TrimSpace(n.Version + " " + from(n))
+		case trace.Failed:
+			row.Detail, _, _ = strings.Cut(r.Reason, "\n")
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// from says in a few words where a node came from.
+func from(n *plan.Node) string {
+	if n.Provider == spec.System {
+		return "of this machine"
+	}
+	var words []string
+	for _, s := range n.Sources {
+		switch {
+		case s.Workspace != "":
+			words = append(words, "workspace "+s.Workspace)
+		case s.Commit != "":
+			words = append(words, s.Name+" "+s.Commit[:12])
+		case s.Package != "":
+			words = append(words, s.Package)
+		default:
+			words = append(words, s.Name)
+		}
+	}
+	if len(n.Patches) > 0 {
+		words = append(words, fmt.Sprintf("%d patches", len(n.Patches)))
+	}
+	return strings.Join(words, ", ")
+}
+
+func relative(root, dir string) string {
+	if rel, err := filepath.Rel(root, dir); err == nil {
+		return rel
+	}
+	return dir
+}

@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/build"
+	"github.com/stonemason-hip/stonemason/internal/doctor"
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/machine"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/internal/ui"
+)
+
+// DoctorOptions are the options of doctor.
+type DoctorOptions struct {
+	Wishes
+	Format string
+	// Yes installs what is missing.
+	Yes bool
+}
+
+// Doctor reports whether the machine has what the plan needs.
+func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
+	if err := checkFormat(o.Format, "text", "json"); err != nil {
+		return err
+	}
+	p, err := a.project(o.Wishes)
+	if err != nil {
+		return err
+	}
+	s, err := a.store(p)
+	if err != nil {
+		return err
+	}
+	m := a.machine(ctx, p)
+	g, err := a.resolve(ctx, p, m, nil)
+	if err != nil {
+		return err
+	}
+	report := a.checkup(ctx, p, m, g, s)
+	if o.Format == "json" {
+		if err := a.json(report); err != nil {
+			return err
+		}
+	} else if err := report.Table(a.Out, a.look()); err != nil {
+		return err
+	}
+	if report.OK() {
+		return nil
+	}
+	return doctor.Ensure(ctx, report, doctor.Mode{Yes: o.Yes, Out: a.Err, Log: a.Err})
+}
+
+// checkup asks the doctor for what the plan's nodes need and are not in the
+// store already.
+func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) *doctor.Report {
+	b := &build.Builder{Graph: g, Store: s, Sources: a.sources(p, s, discard()), Machine: m, Events: discard(), Jobs: a.jobs(p)}
+	forecast := b.Forecast(ctx)
+	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}, Env: a.Env}
+	var disk, memory, result int64
+	want := map[string][]string{} // tool → components
+	for _, n := range g.Nodes {
+		// An LLVM that is not there yet may be what keeps amd-llvm from being
+		// adopted: it counts as needed when adopting is what was asked for.
+		for _, tool := range n.Tools {
+			if n.Enabled && !forecast[n.ID].Cached {
+				want[tool] = append(want[tool], n.Component)
+			}
+		}
+		if n.Enabled && !forecast[n.ID].Cached {
+			disk += n.Estimate.Disk
+			memory = max(memory, n.Estimate.Memory)
+		}
+		result += forecast[n.ID].Action.Bytes
+	}
+	if a.wouldAdopt(p, m, g) {
+		want["llvm"] = append(want["llvm"], "amd-llvm")
+		want["patchelf"] = append(want["patchelf"], "amd-llvm")
+	}
+	for _, tool := range []string{"cmake", "ninja", "c++", "patchelf", "perl", "python3"} {
+		if len(want[tool]) > 0 {
+			needs.Tools = append(needs.Tools, tool)
+		}
+	}
+	for tool, components := range want {
+		slices.Sort(components)
+		needs.Why[tool] = slices.Compact(components)
+	}
+	if len(want["llvm"]) > 0 {
+		needs.Probes = append(needs.Probes, llvmProbe(m, want["llvm"]))
+	}
+	if len(want["llvm-dev"]) > 0 {
+		needs.Probes = append(needs.Probes, llvmDevProbe(m, want["llvm-dev"]))
+	}
+	if len(want["c++"]) > 0 {
+		needs.Probes = append(needs.Probes, compilerProbe(m, want["c++"]))
+	}
+	needs.Memory = memory
+	needs.Disk = []doctor.DiskNeed{
+		{Path: s.Root(), What: "store", Bytes: disk},
+		{Path: filepath.Join(p.Root, "dist"), What: "bundle", Bytes: disk / 2},
+	}
+	return doctor.Check(ctx, needs)
+}
+
+// wouldAdopt reports whether amd-llvm would be adopted from this machine if
+// it had an LLVM.
+func (a *App) wouldAdopt(p *spec.Project, m *machine.Machine, g *plan.Graph) bool {
+	if m.LLVM != nil || m.Platform.OS != "linux" || !slices.Contains(g.Hosts, m.Platform.String()) {
+		return false
+	}
+	t := p.Config.Components["amd-llvm"]
+	return (t.Provider == "" || t.Provider == spec.AnyProvider || t.Provider == spec.System) && (t.Enabled == nil || *t.Enabled)
+}
+
+func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
+	return func(context.Context) doctor.Item {
+		item := doctor.Item{Name: "llvm", Want: "clang, lld and tools, 19 or newer", Why: strings.Join(why, ", ")}
+		if m.LLVM == nil {
+			item.Status = doctor.Missing
+			for _, i := range m.LLVMs {
+				item.Found = fmt.Sprintf("%s in %s: %s", i.Version, i.Prefix, strings.Join(i.Problems, ", "))
+			}
+			return item
+		}
+		item.Status, item.Path = doctor.OK, m.LLVM.Prefix
+		item.Found = m.LLVM.Version + " (" + string(m.LLVM.Vendor) + ")"
+		return item
+	}
+}
+
+func llvmDevProbe(m *machine.Machine, why []string) doctor.Probe {
+	return func(context.Context) doctor.Item {
+		item := doctor.Item{Name: "llvm-dev", Want: "LLVM's headers, libraries and CMake files", Why: strings.Join(why, ", "), Status: doctor.Missing}
+		if m.LLVM != nil && m.LLVM.HasDev {
+			item.Status, item.Found, item.Path = doctor.OK, m.LLVM.Version, m.LLVM.Prefix
+		}
+		return item
+	}
+}
+
+func compilerProbe(m *machine.Machine, why []string) doctor.Probe {
+	return func(context.Context) doctor.Item {
+		item := doctor.Item{Name: "host compiler", Want: "a C and C++ compiler", Why: strings.Join(why, ", ")}
+		if m.CCError != nil {
+			item.Status, item.Found = doctor.Missing, m.CCError.Error()
+			return item
+		}
+		item.Status, item.Path = doctor.OK, m.CXX.Path
+		item.Found = fmt.Sprintf("%s %s", m.CXX.Kind, m.CXX.Version)
+		return item
+	}
+}
+
+var _ = exit.OK
+var _ ui.Look

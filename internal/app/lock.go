@@ -1,0 +1,138 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/stonemason-hip/stonemason/internal/aptindex"
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
+)
+
+// LockOptions are the options of lock.
+type LockOptions struct {
+	Wishes
+	// Check only compares and writes nothing.
+	Check bool
+}
+
+// Lock resolves therock.yaml anew and writes therock.lock.
+func (a *App) Lock(ctx context.Context, o LockOptions) error {
+	p, err := a.project(o.Wishes)
+	if err != nil {
+		return err
+	}
+	if o.Check {
+		if err := plan.CheckLock(p); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "%s matches\n", spec.LockFile)
+		return nil
+	}
+	lock, err := plan.Expected(p)
+	if err != nil {
+		return exit.With(exit.Config, err)
+	}
+	s, err := a.store(p)
+	if err != nil {
+		return err
+	}
+	apt := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), Fallback: p.Releases.DebianMirrors})
+	for _, channel := range plan.Channels() {
+		set, ok := lock.Channels[channel]
+		if !ok {
+			continue
+		}
+		release, _, err := plan.Choose(p, channel)
+		if err != nil {
+			return exit.With(exit.Config, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(set.Sources)) {
+			source := set.Sources[name]
+			source.Tree = knownTree(p.Lock, channel, name, source.Commit)
+			if d := release.Pins[name].Debian; d != nil {
+				if err := lockDebian(ctx, apt, *d, &source); err != nil {
+					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
+				}
+			}
+			set.Sources[name] = source
+			fmt.Fprintf(a.Out, "%s %s %s: %s\n", channel, set.Release, name, lockedText(source))
+		}
+	}
+	return writeLock(filepath.Join(p.Root, spec.LockFile), lock)
+}
+
+// lockDebian looks a pinned package up in its suite's index.
+func lockDebian(ctx context.Context, apt *aptindex.Client, d spec.DebianPin, source *spec.LockedSource) error {
+	if d.Binary != "" {
+		f, err := apt.Binary(ctx, d.Suite, d.Arch, d.Binary, d.Version)
+		if err != nil {
+			return err
+		}
+		source.Pool, source.SHA256, source.Size = f.Path, f.SHA256, f.Size
+		return nil
+	}
+	files, err := apt.Source(ctx, d.Suite, d.Source, d.Version)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.Name == d.File {
+			source.Pool, source.SHA256, source.Size = f.Path, f.SHA256, f.Size
+			return nil
+		}
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return fmt.Errorf("%s %s has no file %s: it has %s", d.Source, d.Version, d.File, strings.Join(names, ", "))
+}
+
+// knownTree keeps the tree hash that an earlier lock recorded for a commit.
+func knownTree(old *spec.Lock, channel spec.Channel, name, commit string) string {
+	if old == nil {
+		return ""
+	}
+	if s := old.Channels[channel].Sources[name]; s.Commit == commit {
+		return s.Tree
+	}
+	return ""
+}
+
+func lockedText(s spec.LockedSource) string {
+	switch {
+	case s.Commit != "":
+		return "commit " + s.Commit
+	case s.Pool != "":
+		return fmt.Sprintf("%s (%d bytes) sha256 %s", s.Pool, s.Size, s.SHA256)
+	}
+	return "sha256 " + s.SHA256
+}
+
+func writeLock(file string, lock *spec.Lock) error {
+	var b bytes.Buffer
+	b.WriteString("# What therock.yaml resolved to. Written by: go tool mage lock. Commit it.\n")
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(lock); err != nil {
+		return err
+	}
+	if err := e.Close(); err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, b.Bytes()) {
+		return nil
+	}
+	return renameio.WriteFile(file, b.Bytes(), 0o644)
+}

@@ -1,0 +1,106 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
+	"github.com/stonemason-hip/stonemason/internal/store"
+)
+
+// Key is the key of a node, given the contents of what it needs. Everything
+// that can change the result is in it; where the build happens is not.
+func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]store.Content) (key.Key, error) {
+	var k key.Builder
+	k.Add("component", n.Component)
+	k.Add("host", n.Host)
+	k.Add("provider", string(n.Provider))
+	k.Add("recipe", n.Recipe)
+	k.Add("version", n.Version)
+	for i, s := range n.Sources {
+		id, err := b.Sources.Identity(ctx, s)
+		if err != nil {
+			return key.Key{}, err
+		}
+		prefix := fmt.Sprintf("source.%d", i)
+		k.Add(prefix+".id", id)
+		k.Add(prefix+".path", s.Path)
+		k.Add(prefix+".into", s.Into)
+		k.Add(prefix+".strip", fmt.Sprint(s.Strip))
+		k.List(prefix+".only", s.Only)
+	}
+	for i, p := range n.Patches {
+		k.Add(fmt.Sprintf("patch.%02d", i), p.SHA256)
+	}
+	for _, id := range n.Build {
+		content, ok := contents[id]
+		if !ok {
+			return key.Key{}, fmt.Errorf("%s: the content of %s is not known", n.ID, id)
+		}
+		k.Add("dep."+b.Graph.Node(id).Component, string(content))
+	}
+	for i, s := range n.Steps {
+		typed, err := s.Decode()
+		if err != nil {
+			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+		}
+		var one key.Builder
+		one.Add("uses", s.Uses)
+		typed.Key(&one)
+		k.Lines(fmt.Sprintf("step.%02d-%s", i, s.Name), one.Key())
+	}
+	for i, r := range n.Slices {
+		k.Add(fmt.Sprintf("slice.%02d", i), string(r.Slice))
+		k.List(fmt.Sprintf("slice.%02d.globs", i), r.Globs)
+	}
+	for i, c := range n.Checks {
+		k.Add(fmt.Sprintf("check.%02d", i), fmt.Sprintf("exists %q count %d absent %q", c.Exists, c.Count, c.Absent))
+	}
+	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
+	if err := b.machineLines(ctx, &k, n); err != nil {
+		return key.Key{}, err
+	}
+	return k.Key(), nil
+}
+
+// machineLines adds the build machine's part: the identity, by content, of
+// the compilers and tools that the node uses.
+func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node) error {
+	for _, tool := range n.Tools {
+		switch tool {
+		case "c++":
+			if b.Machine.CC == nil || b.Machine.CXX == nil {
+				return fmt.Errorf("%s needs a C and a C++ compiler, and the machine has none: go tool mage doctor", n.ID)
+			}
+			k.Add("cc", fmt.Sprintf("%s %s %s", b.Machine.CC.Kind, b.Machine.CC.Version, b.Machine.CC.Digest))
+			k.Add("cxx", fmt.Sprintf("%s %s %s", b.Machine.CXX.Kind, b.Machine.CXX.Version, b.Machine.CXX.Digest))
+		case "llvm":
+			if b.llvmFromGraph(n) != nil {
+				continue // its content id is among the dependencies
+			}
+			digest, err := b.Machine.LLVMDigest(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", n.ID, err)
+			}
+			k.Add("llvm", digest)
+		}
+	}
+	return nil
+}
+
+// llvmFromGraph is the node that brings LLVM for a build, when it is built
+// from source and so holds LLVM's headers, libraries and CMake files.
+func (b *Builder) llvmFromGraph(n *plan.Node) *plan.Node {
+	i := slices.IndexFunc(n.Build, func(id string) bool {
+		dep := b.Graph.Node(id)
+		return dep.Component == "amd-llvm" && dep.Provider != spec.System
+	})
+	if i < 0 {
+		return nil
+	}
+	return b.Graph.Node(n.Build[i])
+}

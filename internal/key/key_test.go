@@ -1,0 +1,73 @@
+package key
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTextIsSortedReadableAndStable(t *testing.T) {
+	var b Builder
+	b.Add("zeta", "1")
+	b.List("argv", []string{"cmake", "-S", "src"})
+	b.Map("define", map[string]string{"B": "2", "A": "1"})
+	b.Add("text", "two\nlines")
+	b.List("none", nil)
+	want := "stonemason/1\nargv.000=cmake\nargv.001=-S\nargv.002=src\ndefine.A=1\ndefine.B=2\nnone=[]\ntext=\"two\\nlines\"\nzeta=1\n"
+	if got := b.Key().Text; got != want {
+		t.Errorf("text:\n%s\nwant:\n%s", got, want)
+	}
+	if len(b.Key().ID) != 64 || b.Key().ID != b.Key().ID {
+		t.Errorf("id %q", b.Key().ID)
+	}
+}
+
+func TestEveryInputChangesTheID(t *testing.T) {
+	make := func(f func(*Builder)) ID {
+		var b Builder
+		b.Add("a", "1")
+		f(&b)
+		return b.Key().ID
+	}
+	base := make(func(*Builder) {})
+	seen := map[ID]string{base: "base"}
+	for name, f := range map[string]func(*Builder){
+		"other value":        func(b *Builder) { b.Add("b", "1") },
+		"empty value":        func(b *Builder) { b.Add("b", "") },
+		"same name twice":    func(b *Builder) { b.Add("a", "1") },
+		"list of one":        func(b *Builder) { b.List("b", []string{"1"}) },
+		"empty list":         func(b *Builder) { b.List("b", nil) },
+		"split differently":  func(b *Builder) { b.List("b", []string{"1", "2"}) },
+		"joined":             func(b *Builder) { b.List("b", []string{"12"}) },
+		"a line in a value":  func(b *Builder) { b.Add("b", "1\nc=2") },
+		"the line for real":  func(b *Builder) { b.Add("b", "1"); b.Add("c", "2") },
+		"quoted by the user": func(b *Builder) { b.Add("b", `"1\nc=2"`) },
+	} {
+		id := make(f)
+		if other, taken := seen[id]; taken {
+			t.Errorf("%s and %s have the same key", name, other)
+		}
+		seen[id] = name
+	}
+}
+
+func TestDiffNamesWhatChanged(t *testing.T) {
+	var a, b Builder
+	a.Add("flag", "-O2")
+	a.Add("gone", "x")
+	a.Add("same", "y")
+	b.Add("flag", "-O3")
+	b.Add("same", "y")
+	b.Add("new", "z")
+	var lines []string
+	for _, c := range Diff(a.Key().Text, b.Key().Text) {
+		lines = append(lines, c.String())
+	}
+	want := "flag: -O2 → -O3\ngone: removed, was x\nnew: added z"
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	older := strings.Replace(a.Key().Text, Salt, "stonemason/0", 1)
+	if d := Diff(older, a.Key().Text); len(d) != 1 || d[0].Name != "salt" {
+		t.Errorf("another salt: %v", d)
+	}
+}

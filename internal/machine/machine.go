@@ -1,0 +1,138 @@
+// Package machine finds out what the build machine has: programs, compilers,
+// an LLVM, a GPU driver, cores and memory.
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
+	"github.com/stonemason-hip/stonemason/toolchain/llvm"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// Machine is what was found.
+type Machine struct {
+	Platform platform.Platform
+	// Tools are absolute paths of programs by name.
+	Tools map[string]string
+	// Path is the search path of build steps: the folders of the tools, and
+	// the system's.
+	Path []string
+	// LLVM is the LLVM that is used and adopted, nil when there is none;
+	// LLVMs all that were looked at, with what is wrong with them.
+	LLVM  *llvm.Install
+	LLVMs []llvm.Install
+	// CC and CXX are the host compilers, nil when there are none; CCError
+	// says why.
+	CC, CXX   *hostcc.Compiler
+	CCError   error
+	GPUDriver bool
+	// Memory in bytes, 0 when unknown.
+	Memory int64
+
+	digests string // file that caches digests of LLVM's files
+}
+
+// Options of a probe.
+type Options struct {
+	// LLVMPrefix is a prefix the user names; it is looked at first.
+	LLVMPrefix string
+	// CC and CXX are the compilers the user names.
+	CC, CXX string
+	// CacheDir holds the file digests of earlier probes.
+	CacheDir string
+	Memory   int64
+}
+
+// toolNames are the programs that steps may run.
+func toolNames() []string {
+	return []string{"cmake", "ninja", "git", "patchelf", "perl", "python3"}
+}
+
+// Probe looks at the machine. What is missing is no error here: the doctor
+// reports it, and a step that needs it fails.
+func Probe(ctx context.Context, opts Options) *Machine {
+	m := &Machine{
+		Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory,
+		digests: filepath.Join(opts.CacheDir, "digests.json"),
+	}
+	for _, name := range toolNames() {
+		if path, err := exec.LookPath(name); err == nil {
+			if path, err = filepath.Abs(path); err == nil {
+				m.Tools[name] = path
+			}
+		}
+	}
+	m.Path = searchPath(m.Tools)
+	var prefixes []string
+	if opts.LLVMPrefix != "" {
+		prefixes = []string{opts.LLVMPrefix}
+	}
+	if found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19}); err == nil {
+		m.LLVMs = found
+		if i := slices.IndexFunc(found, func(i llvm.Install) bool { return i.Usable() }); i >= 0 {
+			m.LLVM = &found[i]
+		}
+	}
+	m.CC, m.CXX, m.CCError = compilers(ctx, opts)
+	_, err := os.Stat("/dev/kfd")
+	m.GPUDriver = runtime.GOOS == "linux" && err == nil
+	return m
+}
+
+func compilers(ctx context.Context, opts Options) (cc, cxx *hostcc.Compiler, err error) {
+	found, err := hostcc.Detect(ctx, hostcc.Options{CC: opts.CC, CXX: opts.CXX})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &found.C, &found.CXX, nil
+}
+
+// searchPath is the folders of the tools found, then the system's.
+func searchPath(tools map[string]string) []string {
+	system := []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"}
+	var path []string
+	for _, name := range toolNames() {
+		dir := filepath.Dir(tools[name])
+		if tools[name] != "" && !slices.Contains(system, dir) && !slices.Contains(path, dir) {
+			path = append(path, dir)
+		}
+	}
+	return append(path, system...)
+}
+
+// LLVMVersion is the version of the LLVM that would be adopted, or "".
+func (m *Machine) LLVMVersion() string {
+	if m.LLVM == nil {
+		return ""
+	}
+	return m.LLVM.Version
+}
+
+// LLVMDigest identifies the LLVM by the content of its files.
+func (m *Machine) LLVMDigest(ctx context.Context) (string, error) {
+	if m.LLVM == nil {
+		return "", errors.New("no usable LLVM was found: go tool mage doctor")
+	}
+	digest, err := llvm.Digest(ctx, *m.LLVM, m.digests)
+	if err != nil {
+		return "", fmt.Errorf("llvm at %s: %w", m.LLVM.Prefix, err)
+	}
+	return digest, nil
+}
+
+// LinkJobs is how many links of LLVM-sized programs fit into memory: one for
+// every 4 GiB, and no more than the jobs.
+func (m *Machine) LinkJobs(jobs int) int {
+	if m.Memory == 0 {
+		return 1
+	}
+	return max(1, min(jobs, int(m.Memory/(4<<30))))
+}

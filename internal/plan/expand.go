@@ -1,0 +1,308 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
+	"github.com/stonemason-hip/stonemason/internal/suggest"
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
+
+// expandSteps turns a recipe into the steps of a node: parameters and what
+// the plan knows are filled in, variables of the running step stay.
+func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) error {
+	scope, err := r.params(n, c, p, recipe)
+	if err != nil {
+		return err
+	}
+	for i, decl := range recipe.Steps {
+		pos := recipe.At(fmt.Sprintf("steps[%d]", i))
+		if !slices.Contains(step.Names(), decl.Uses) {
+			msg := fmt.Sprintf("unknown step type %q", decl.Uses)
+			if near, ok := suggest.Nearest(decl.Uses, step.Names()); ok {
+				msg += fmt.Sprintf(": did you mean %q?", near)
+			}
+			return located(recipe.At(fmt.Sprintf("steps[%d].uses", i)), "%s", msg)
+		}
+		if decl.If != "" {
+			on, err := scope.truth(decl.If)
+			if err != nil {
+				return located(recipe.At(fmt.Sprintf("steps[%d].if", i)), "%v", err)
+			}
+			if !on {
+				continue
+			}
+		}
+		with := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(decl.With)) {
+			plain, err := spec.Plain(decl.With[name])
+			if err != nil {
+				return err
+			}
+			v, err := scope.expand(plain)
+			if err != nil {
+				return located(decl.With[name].Pos(), "%s: %v", name, err)
+			}
+			if v != nil {
+				with[name] = v
+			}
+		}
+		s := Step{Name: decl.Name, Uses: decl.Uses, With: with}
+		if _, err := s.Decode(); err != nil {
+			return located(pos, "step %s of recipe %s for component %s: %v", decl.Name, recipe.Name, c.Name, err)
+		}
+		n.Steps = append(n.Steps, s)
+	}
+	return nil
+}
+
+// Decode makes the typed step and validates it.
+func (s Step) Decode() (step.Step, error) {
+	typed, err := step.New(s.Uses)
+	if err != nil {
+		return nil, err
+	}
+	// JSON is YAML, so the one strict decoder serves here too.
+	data, err := json.Marshal(s.With)
+	if err != nil {
+		return nil, err
+	}
+	if err := yamlx.Decode("with", data, typed); err != nil {
+		// The line numbers are those of the text just made: drop them.
+		var one *yamlx.Error
+		if errors.As(err, &one) {
+			bare := *one
+			bare.File, bare.Line, bare.Col = "", 0, 0
+			return nil, &bare
+		}
+		return nil, err
+	}
+	if err := typed.Validate(); err != nil {
+		return nil, err
+	}
+	return typed, nil
+}
+
+// scope holds what ${name} may stand for at planning time.
+type scope map[string]any
+
+// params checks the values a component gives a recipe, and adds defaults and
+// the plan's own names.
+func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) (scope, error) {
+	s := scope{
+		"name": c.Name, "version": n.Version, "release": r.graph.Release,
+		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusFor(c)),
+	}
+	if v, err := semver.NewVersion(n.Version); err == nil {
+		s["version.major"], s["version.minor"], s["version.patch"] = fmt.Sprint(v.Major()), fmt.Sprint(v.Minor()), fmt.Sprint(v.Patch())
+	}
+	known := slices.Sorted(maps.Keys(recipe.Params))
+	given := maps.Clone(p.With)
+	if given == nil {
+		given = spec.Values{}
+	}
+	maps.Copy(given, r.config().Components[c.Name].With)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		node := given[name]
+		param, ok := recipe.Params[name]
+		if !ok {
+			msg := fmt.Sprintf("recipe %s has no parameter %q", recipe.Name, name)
+			if near, ok := suggest.Nearest(name, known); ok {
+				msg += fmt.Sprintf(": did you mean %q?", near)
+			}
+			return nil, located(node.KeyPos(), "%s", msg)
+		}
+		v, err := typed(param.Type, node)
+		if err != nil {
+			return nil, err
+		}
+		if v, err = s.expand(v); err != nil {
+			return nil, located(node.Pos(), "%s: %v", name, err)
+		}
+		s[name] = v
+	}
+	for _, name := range known {
+		if _, ok := s[name]; ok {
+			continue
+		}
+		param := recipe.Params[name]
+		if param.Default == nil {
+			return nil, located(c.At("providers"), "%s does not say %s, which recipe %s needs", c.Name, name, recipe.Name)
+		}
+		v, err := typed(param.Type, param.Default)
+		if err != nil {
+			return nil, err
+		}
+		s[name] = v
+	}
+	return s, nil
+}
+
+func (r *resolver) gpusFor(c *spec.Component) []string {
+	exclude := slices.Concat(c.ExcludeGPUs, r.config().Components[c.Name].ExcludeGPUs)
+	targets, err := r.table.Expand(r.config().GPUs, exclude)
+	if err != nil {
+		return r.graph.GPUs // the excluded names were checked when the plan began
+	}
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.String())
+	}
+	return names
+}
+
+func typed(t spec.ParamType, n *yamlx.Node) (any, error) {
+	v, err := spec.Plain(n)
+	if err != nil {
+		return nil, err
+	}
+	ok := false
+	switch t {
+	case spec.StringParam:
+		if b, isBool := v.(bool); isBool {
+			v = onOff(b)
+		}
+		_, ok = v.(string)
+	case spec.BoolParam:
+		var b bool
+		if err := n.Decode(&b); err != nil {
+			return nil, err
+		}
+		return b, nil
+	case spec.ListParam, spec.RulesParam:
+		_, ok = v.([]any)
+	case spec.MapParam:
+		_, ok = v.(map[string]any)
+	}
+	if !ok {
+		return nil, n.Want("a " + string(t))
+	}
+	return v, nil
+}
+
+var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
+
+// expand replaces references in a value. A string that is one reference
+// becomes the value itself, whatever its type; a list element that is a
+// reference to a list is spliced.
+func (s scope) expand(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v && !step.IsVariable(m[1]) {
+			return s.value(m[1])
+		}
+		return s.text(v)
+	case []any:
+		out := []any{}
+		for _, e := range v {
+			x, err := s.expand(e)
+			if err != nil {
+				return nil, err
+			}
+			if list, isList := x.([]any); isList {
+				if _, wasText := e.(string); wasText {
+					out = append(out, list...)
+					continue
+				}
+			}
+			out = append(out, x)
+		}
+		return out, nil
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			x, err := s.expand(e)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = x
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+func (s scope) text(text string) (string, error) {
+	var failed error
+	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
+		name := ref[2 : len(ref)-1]
+		if step.IsVariable(name) {
+			return ref
+		}
+		v, err := s.value(name)
+		if err != nil {
+			failed = err
+			return ref
+		}
+		switch v := v.(type) {
+		case string:
+			return v
+		case bool:
+			return strings.ToUpper(onOff(v)) // CMake's spelling
+		case []any:
+			var words []string
+			for _, w := range v {
+				words = append(words, fmt.Sprint(w))
+			}
+			return strings.Join(words, ";")
+		}
+		failed = fmt.Errorf("%s holds no text", ref)
+		return ref
+	})
+	return out, failed
+}
+
+func (s scope) value(name string) (any, error) {
+	if v, ok := s[name]; ok {
+		return v, nil
+	}
+	// ${name.list} is a list as one CMake argument, ${name} splices it.
+	if base, ok := strings.CutSuffix(name, ".list"); ok {
+		if _, isList := s[base].([]any); isList {
+			return s.text("${" + base + "}")
+		}
+	}
+	known := append(slices.Sorted(maps.Keys(s)), step.Variables()...)
+	if near, ok := suggest.Nearest(name, known); ok {
+		return nil, fmt.Errorf("${%s} is not known: did you mean ${%s}?", name, near)
+	}
+	return nil, fmt.Errorf("${%s} is not known here", name)
+}
+
+// truth evaluates a step's if: a parameter's name, or not and a name.
+func (s scope) truth(cond string) (bool, error) {
+	name, negated := strings.CutPrefix(cond, "not ")
+	v, err := s.value(strings.TrimSpace(name))
+	if err != nil {
+		return false, err
+	}
+	var on bool
+	switch v := v.(type) {
+	case bool:
+		on = v
+	case string:
+		on = v != ""
+	case []any:
+		on = len(v) > 0
+	case map[string]any:
+		on = len(v) > 0
+	}
+	return on != negated, nil
+}
+
+func toList(words []string) []any {
+	list := []any{}
+	for _, w := range words {
+		list = append(list, w)
+	}
+	return list
+}

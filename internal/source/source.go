@@ -1,0 +1,235 @@
+// Package source puts a node's source tree together: it fetches what the plan
+// pins, unpacks or checks it out, and applies the patches to the fresh copy.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/archive"
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/fetch"
+	"github.com/stonemason-hip/stonemason/internal/gitsource"
+	"github.com/stonemason-hip/stonemason/internal/patch"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/internal/treehash"
+)
+
+// Provider brings sources.
+type Provider struct {
+	// Root is the project's folder: workspaces and patches are relative to it.
+	Root string
+	// Fetcher downloads files.
+	Fetcher *fetch.Fetcher
+	// Checkouts caches git trees.
+	Checkouts string
+	// PoolURLs turns a path below a Debian mirror's base into addresses.
+	PoolURLs func(pool string) []string
+	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
+	Mirrors map[string][]string
+}
+
+// URLs lists the addresses of a source, alternates first.
+func (p *Provider) URLs(s plan.Source) []string {
+	urls := s.URLs
+	if s.Pool != "" {
+		urls = p.PoolURLs(s.Pool)
+	}
+	var all []string
+	for _, u := range urls {
+		for prefix, alternates := range p.Mirrors {
+			if rest, ok := strings.CutPrefix(u, prefix); ok {
+				for _, a := range alternates {
+					all = append(all, strings.TrimSuffix(a, "/")+"/"+strings.TrimPrefix(rest, "/"))
+				}
+			}
+		}
+	}
+	all = append(all, urls...)
+	return slices.Compact(all)
+}
+
+// Fetch brings the bytes of a source to this machine without unpacking them.
+func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
+	if s.Workspace != "" || s.Commit != "" {
+		return "", nil
+	}
+	file, err := p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
+	if err != nil {
+		return "", exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+	}
+	return file, nil
+}
+
+// Prepare makes the source folder of a node: dir, which must not exist, is
+// filled with the sources and the patches are applied. On an error nothing is
+// left.
+func (p *Provider) Prepare(ctx context.Context, n *plan.Node, dir string, log io.Writer) (err error) {
+	tmp := dir + ".new"
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(tmp))
+		}
+	}()
+	for i, s := range n.Sources {
+		into := filepath.Join(tmp, filepath.FromSlash(s.Into))
+		if i > 0 && s.Into == "" {
+			return fmt.Errorf("source %s of %s needs into: the source folder is taken by %s", s.Name, n.Component, n.Sources[0].Name)
+		}
+		if err := p.place(ctx, s, into, log); err != nil {
+			return err
+		}
+	}
+	if len(n.Patches) > 0 {
+		selected, err := p.selected(n)
+		if err != nil {
+			return err
+		}
+		for _, s := range n.Patches {
+			fmt.Fprintf(log, "+ patch %s: %s\n", s.File, s.Title)
+		}
+		if err := patch.Apply(ctx, tmp, selected); err != nil {
+			return exit.With(exit.Patch, fmt.Errorf("%s: %w", n.Component, err))
+		}
+	}
+	return os.Rename(tmp, dir)
+}
+
+// selected loads the patches that the plan names, and refuses one whose bytes
+// have changed since the plan was made.
+func (p *Provider) selected(n *plan.Node) ([]patch.Selected, error) {
+	series, err := patch.Load(os.DirFS(p.Root), path.Dir(n.Patches[0].File))
+	if err != nil {
+		return nil, exit.With(exit.Patch, err)
+	}
+	var out []patch.Selected
+	for _, want := range n.Patches {
+		s, err := series.Pick(path.Base(want.File))
+		if err != nil {
+			return nil, exit.With(exit.Patch, err)
+		}
+		if s.SHA256 != want.SHA256 {
+			return nil, exit.Withf(exit.Patch, "%s has changed since the plan was made: build again", want.File)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// place fills into, which is the tree's root or a folder of it, with one
+// source.
+func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io.Writer) error {
+	whole := into + ".whole"
+	defer os.RemoveAll(whole)
+	switch {
+	case s.Workspace != "":
+		dir := p.Workspace(s)
+		fmt.Fprintf(log, "+ copy workspace %s\n", dir)
+		return copyWorkspace(ctx, dir, into)
+	case s.Commit != "":
+		fmt.Fprintf(log, "+ git checkout %s of %s\n", s.Commit, strings.Join(p.URLs(s), ", "))
+		_, err := gitsource.Fetch(ctx, gitsource.Request{
+			URLs: p.URLs(s), Commit: s.Commit, Tree: s.Tree, Sparse: folders(s), Dest: whole, CacheDir: p.Checkouts,
+		})
+		if err != nil {
+			return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+		}
+	default:
+		file, err := p.Fetch(ctx, s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(log, "+ unpack %s (%s)\n", s.Name, file)
+		if _, err := archive.Unpack(ctx, file, whole, archive.Options{StripComponents: s.Strip, Subdirs: folders(s)}); err != nil {
+			return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+		}
+	}
+	return moveInto(filepath.Join(whole, filepath.FromSlash(s.Path)), into)
+}
+
+// folders are what is taken out of a source: Only, else Path, else everything.
+func folders(s plan.Source) []string {
+	if len(s.Only) > 0 {
+		return s.Only
+	}
+	if s.Path != "" {
+		return []string{s.Path}
+	}
+	return nil
+}
+
+// moveInto moves the entries of a folder into another.
+func moveInto(from, into string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return fmt.Errorf("source has no such folder: %w", err)
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(into, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Workspace is the folder of a local source, absolute.
+func (p *Provider) Workspace(s plan.Source) string {
+	if filepath.IsAbs(s.Workspace) {
+		return s.Workspace
+	}
+	return filepath.Join(p.Root, s.Workspace)
+}
+
+// Identity names a source's bytes for a key.
+func (p *Provider) Identity(ctx context.Context, s plan.Source) (string, error) {
+	switch {
+	case s.Workspace != "":
+		id, _, err := treehash.HashGitWorkspace(ctx, p.Workspace(s), treehash.Options{Exclude: []string{".git"}})
+		if err != nil {
+			return "", exit.With(exit.Source, fmt.Errorf("workspace of %s: %w", s.Name, err))
+		}
+		return "workspace " + id, nil
+	case s.Commit != "":
+		return "git " + s.Commit, nil
+	}
+	return "sha256 " + s.SHA256, nil
+}
+
+// copyWorkspace copies what HashGitWorkspace looks at, so that what is built
+// is what the key names.
+func copyWorkspace(ctx context.Context, dir, into string) error {
+	entries, err := treehash.ListGitWorkspace(ctx, dir, treehash.Options{Exclude: []string{".git"}})
+	if err != nil {
+		return exit.With(exit.Source, err)
+	}
+	listed := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		listed[e.Path] = true
+		for d := path.Dir(e.Path); d != "."; d = path.Dir(d) {
+			listed[d+"/"] = true
+		}
+	}
+	return store.CopyTree(ctx, dir, into, func(rel string) string {
+		if listed[rel] || listed[rel+"/"] {
+			return rel
+		}
+		return ""
+	})
+}

@@ -1,0 +1,207 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
+
+// File names of a project, relative to its root.
+const (
+	ConfigFile    = "therock.yaml"
+	LockFile      = "therock.lock"
+	ReleasesFile  = "toolchain/releases.yaml"
+	ComponentsDir = "components"
+	RecipesDir    = "recipes"
+	PatchesDir    = "patches"
+)
+
+// Project is everything that a project's files say.
+type Project struct {
+	// Root is the project's folder, absolute.
+	Root       string
+	Config     *Config
+	Releases   *Releases
+	Components map[string]*Component
+	Recipes    map[string]*Recipe
+	// Lock is nil when there is no therock.lock.
+	Lock *Lock
+}
+
+// FindRoot looks for therock.yaml in a folder and those above it.
+func FindRoot(from string) (string, error) {
+	dir, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, ConfigFile)); err == nil {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("no %s in %s or above it: go to a stonemason checkout", ConfigFile, dir)
+		}
+	}
+}
+
+// Load reads a project. All mistakes of a file are reported together.
+func Load(root string) (*Project, error) {
+	p := &Project{Root: root, Components: map[string]*Component{}, Recipes: map[string]*Recipe{}}
+	var err error
+	if p.Config, err = LoadConfig(root); err != nil {
+		return nil, err
+	}
+	if p.Releases, err = loadReleases(root); err != nil {
+		return nil, err
+	}
+	if p.Lock, err = LoadLock(root); err != nil {
+		return nil, err
+	}
+	for _, file := range list(root, RecipesDir) {
+		r := new(Recipe)
+		if r.src, err = decode(root, file, r); err != nil {
+			return nil, err
+		}
+		if err := named(r.src, r.Name, file); err != nil {
+			return nil, err
+		}
+		p.Recipes[r.Name] = r
+	}
+	for _, file := range list(root, ComponentsDir) {
+		c := new(Component)
+		if c.src, err = decode(root, file, c); err != nil {
+			return nil, err
+		}
+		if err := named(c.src, c.Name, file); err != nil {
+			return nil, err
+		}
+		if c.Artifact == "" {
+			c.Artifact = PerHost
+		}
+		if len(c.Providers) == 0 && c.Planned == "" && c.When == "" {
+			return nil, &yamlx.Error{File: file, Line: 1, Col: 1, Msg: "the component has no providers: say how it is obtained, or with planned why it cannot be yet"}
+		}
+		p.Components[c.Name] = c
+	}
+	return p, nil
+}
+
+// LoadConfig reads therock.yaml alone.
+func LoadConfig(root string) (*Config, error) {
+	c := new(Config)
+	var err error
+	if c.src, err = decode(root, ConfigFile, c); err != nil {
+		return nil, err
+	}
+	if c.Channel == "" {
+		c.Channel = Auto
+	}
+	if len(c.Hosts) == 0 {
+		c.Hosts = []string{"native"}
+	}
+	if c.Preset == "" {
+		c.Preset = Compiler
+	}
+	return c, nil
+}
+
+func loadReleases(root string) (*Releases, error) {
+	r := new(Releases)
+	var err error
+	if r.src, err = decode(root, ReleasesFile, r); err != nil {
+		return nil, err
+	}
+	for i, release := range r.Releases {
+		for _, name := range sortedKeys(release.Pins) {
+			if err := release.Pins[name].check(); err != nil {
+				return nil, located(r.At(fmt.Sprintf("releases[%d].pins.%s", i, name)), "pin %s of %s: %v", name, release.Version, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+func (p Pin) check() error {
+	kinds := 0
+	for _, set := range []bool{p.Commit != "", p.Debian != nil, len(p.URL) > 0} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return errors.New("exactly one of commit, debian and url is needed")
+	case len(p.URL) > 0 && p.SHA256 == "":
+		return errors.New("a url needs a sha256")
+	case p.Debian != nil && (p.Debian.Source == "") == (p.Debian.Binary == ""):
+		return errors.New("exactly one of source and binary names the package")
+	case p.Debian != nil && p.Debian.Source != "" && p.Debian.File == "":
+		return errors.New("a source package needs file, the member to take")
+	case p.Debian != nil && p.Debian.Binary != "" && p.Debian.Arch == "":
+		return errors.New("a binary package needs arch")
+	}
+	return nil
+}
+
+// LoadLock reads therock.lock; nil when it is not there.
+func LoadLock(root string) (*Lock, error) {
+	l := new(Lock)
+	if _, err := decode(root, LockFile, l); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// decode reads one file of a project; errors name it relative to the root.
+func decode(root, file string, out any) (*yamlx.Source, error) {
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		return nil, err
+	}
+	return yamlx.DecodeSource(file, data, out)
+}
+
+// list names the yaml files of a folder, sorted.
+func list(root, dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(root, dir, "*.yaml")) // the pattern is well-formed
+	for i, f := range files {
+		files[i] = dir + "/" + filepath.Base(f)
+	}
+	slices.Sort(files)
+	return files
+}
+
+func named(src *yamlx.Source, name, file string) error {
+	if want := strings.TrimSuffix(filepath.Base(file), ".yaml"); name != want {
+		return located(at(src, "name"), "found name %q in a file for %q: the two must agree", name, want)
+	}
+	return nil
+}
+
+func at(src *yamlx.Source, path string) yamlx.Pos {
+	if src == nil {
+		return yamlx.Pos{}
+	}
+	return src.At(path)
+}
+
+func located(pos yamlx.Pos, format string, args ...any) error {
+	return &yamlx.Error{File: pos.File, Line: pos.Line, Col: pos.Col, Msg: fmt.Sprintf(format, args...)}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,68 @@
+package spec
+
+import "github.com/stonemason-hip/stonemason/internal/yamlx"
+
+// Releases is releases.yaml: the sources that components come from and the
+// table of releases that pin them.
+type Releases struct {
+	Schema int `yaml:"schema" sm:"required,min=1,max=1"`
+	// Repositories are git sources, by name.
+	Repositories map[string]Repository `yaml:"repositories" sm:"required"`
+	// Releases, in any order.
+	Releases []Release `yaml:"releases" sm:"required"`
+	// DebianMirrors serve the debian channel where the machine's own apt
+	// configuration names no Debian mirror.
+	DebianMirrors []string `yaml:"debian_mirrors"`
+
+	src *yamlx.Source
+}
+
+// Repository is a git repository.
+type Repository struct {
+	URLs []string `yaml:"urls" sm:"required"`
+}
+
+// Release is one row of the table.
+type Release struct {
+	// Version is semver; it is also the version that the patches' ranges see
+	// for a source that has none of its own.
+	Version string  `yaml:"version" sm:"required"`
+	Channel Channel `yaml:"channel" sm:"required"`
+	Date    string  `yaml:"date"`
+	Note    string  `yaml:"note"`
+	// Pins maps a source's name to what it is in this release.
+	Pins map[string]Pin `yaml:"pins" sm:"required"`
+}
+
+// Pin fixes one source. Exactly one of Commit, Debian, URL is set.
+type Pin struct {
+	// Commit of the repository of the same name: 40 hex digits.
+	Commit string `yaml:"commit" pattern:"^[0-9a-f]{40}$"`
+	// Debian names a file of a Debian package.
+	Debian *DebianPin `yaml:"debian"`
+	// URL and SHA256 name a plain file.
+	URL    []string `yaml:"url"`
+	SHA256 string   `yaml:"sha256" pattern:"^[0-9a-f]{64}$"`
+	Size   Size     `yaml:"size"`
+	// Version of this source, semver, when it differs from the release's.
+	Version string `yaml:"version"`
+	// Strip is how many leading path components the archive's names have.
+	Strip int `yaml:"strip" sm:"min=0,max=8"`
+}
+
+// DebianPin names a file of a Debian package; the lock adds its pool path,
+// size and sha256.
+type DebianPin struct {
+	Suite string `yaml:"suite" sm:"required"`
+	// Source or Binary is the package's name.
+	Source string `yaml:"source"`
+	Binary string `yaml:"binary"`
+	// Arch of a binary package.
+	Arch    string `yaml:"arch"`
+	Version string `yaml:"version" sm:"required"`
+	// File is the source package's member to take.
+	File string `yaml:"file"`
+}
+
+// At is the position of a path in releases.yaml.
+func (r *Releases) At(path string) yamlx.Pos { return at(r.src, path) }

@@ -1,0 +1,87 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/toolchain/cmake"
+)
+
+// CMake configures a project for Ninja, in ${build}.
+type CMake struct {
+	// Source is the folder with CMakeLists.txt.
+	Source string `yaml:"source"`
+	// Defines are cache entries: name (NAME or NAME:TYPE) to value.
+	Defines map[string]string `yaml:"defines,omitempty"`
+	// More are further entries; they win over Defines.
+	More map[string]string `yaml:"more,omitempty"`
+	// Prefixes are searched by find_package.
+	Prefixes []string `yaml:"prefixes,omitempty"`
+	// Flags are added to the C and C++ flags.
+	Flags []string `yaml:"flags,omitempty"`
+}
+
+// Validate implements Step.
+func (s *CMake) Validate() error {
+	if s.Source == "" {
+		return errors.New("source is missing")
+	}
+	return nil
+}
+
+// Key implements Step.
+func (s *CMake) Key(b *key.Builder) { fields(b, s) }
+
+// Run implements Step.
+func (s *CMake) Run(ctx context.Context, r *Run) error {
+	source, err := r.Expand(s.Source)
+	if err != nil {
+		return err
+	}
+	prefixes, err := r.ExpandAll(s.Prefixes)
+	if err != nil {
+		return err
+	}
+	flags, err := r.ExpandAll(s.Flags)
+	if err != nil {
+		return err
+	}
+	if r.CC == nil || r.CXX == nil {
+		return errors.New("no C and C++ compiler was chosen: add c++ to tools in the component's yaml")
+	}
+	file := filepath.Join(r.Work, "toolchain.cmake")
+	text := cmake.Toolchain{
+		Build: r.Build, Host: r.Host,
+		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes,
+		PrefixMaps: map[string]string{r.Source: "source", r.BuildDir: "build", r.Stage: "prefix"},
+	}.Text()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	argv := []string{
+		"cmake", "-G", "Ninja", "-S", source, "-B", r.BuildDir,
+		"-DCMAKE_TOOLCHAIN_FILE=" + file,
+		"-DCMAKE_MAKE_PROGRAM=" + r.Tools["ninja"],
+		"-DCMAKE_INSTALL_PREFIX=" + r.Stage,
+		// Installed under lib on every distribution, so that a bundle has
+		// one layout (GNUInstallDirs would say lib64 or lib/<triple>).
+		"-DCMAKE_INSTALL_LIBDIR=lib",
+	}
+	defines := map[string]string{"CMAKE_BUILD_TYPE": "Release"}
+	maps.Copy(defines, s.Defines)
+	maps.Copy(defines, s.More)
+	for _, name := range slices.Sorted(maps.Keys(defines)) {
+		value, err := r.Expand(defines[name])
+		if err != nil {
+			return fmt.Errorf("defines.%s: %w", name, err)
+		}
+		argv = append(argv, "-D"+name+"="+value)
+	}
+	return r.Command(ctx, r.Work, nil, argv...)
+}

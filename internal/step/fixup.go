@@ -1,0 +1,115 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/glob"
+	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/toolchain/elf"
+)
+
+// Fixup makes the stage relocatable: run paths as told, absolute symbolic
+// links that stay in the stage made relative, modes 0644 and 0755.
+type Fixup struct {
+	Runpaths []Runpath `yaml:"runpaths,omitempty"`
+}
+
+// Runpath sets the run path of the files that match.
+type Runpath struct {
+	Globs []string `yaml:"globs"`
+	// Paths begin with $ORIGIN; on Darwin that is written @loader_path.
+	Paths []string `yaml:"paths"`
+}
+
+// Validate implements Step.
+func (s *Fixup) Validate() error {
+	for i, r := range s.Runpaths {
+		for _, g := range r.Globs {
+			if err := glob.Check(g); err != nil {
+				return fmt.Errorf("runpaths[%d]: %w", i, err)
+			}
+		}
+		for _, p := range r.Paths {
+			if p != "$ORIGIN" && !strings.HasPrefix(p, "$ORIGIN/") {
+				return fmt.Errorf("runpaths[%d]: %q does not begin with $ORIGIN: an absolute run path cannot move", i, p)
+			}
+		}
+	}
+	return nil
+}
+
+// Key implements Step.
+func (s *Fixup) Key(b *key.Builder) { fields(b, s) }
+
+// Run implements Step.
+func (s *Fixup) Run(ctx context.Context, r *Run) error {
+	return filepath.WalkDir(r.Stage, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(r.Stage, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case d.IsDir():
+			return os.Chmod(file, 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			return s.link(r, file, rel)
+		case !d.Type().IsRegular():
+			return fmt.Errorf("fixup: %s is neither file, folder nor symbolic link", rel)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if info.Mode()&0o111 != 0 {
+			mode = 0o755
+		}
+		if info.Mode() != mode {
+			if err := os.Chmod(file, mode); err != nil {
+				return err
+			}
+		}
+		for _, rule := range s.Runpaths {
+			if glob.Any(rule.Globs, rel) {
+				fmt.Fprintf(r.Output, "+ run path of %s: %s\n", rel, strings.Join(rule.Paths, ":"))
+				if err := elf.SetRunpath(ctx, r.Tools["patchelf"], file, rule.Paths); err != nil {
+					return fmt.Errorf("fixup: %w", err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// link turns an absolute link into the stage into a relative one.
+func (s *Fixup) link(r *Run, file, rel string) error {
+	target, err := os.Readlink(file)
+	if err != nil || !filepath.IsAbs(target) {
+		return err
+	}
+	inStage, err := filepath.Rel(r.Stage, target)
+	if err != nil || !filepath.IsLocal(inStage) {
+		return fmt.Errorf("fixup: symbolic link %s leads to %s, outside the stage", rel, target)
+	}
+	relative, err := filepath.Rel(filepath.Dir(file), target)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Output, "+ link %s → %s\n", rel, relative)
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	return os.Symlink(relative, file)
+}

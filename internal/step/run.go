@@ -1,0 +1,191 @@
+package step
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/suggest"
+	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
+	"github.com/stonemason-hip/stonemason/toolchain/llvm"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// Run is what a running step may use: its folders, its environment, the
+// results of its dependencies and the machine's tools.
+type Run struct {
+	Build, Host platform.Platform
+	// Folders, absolute. Work holds the others and is the node's own.
+	Work, Source, BuildDir, Stage string
+	// Jobs is how many processes the step may run at once.
+	Jobs int
+	// LinkJobs is how many links of LLVM-sized programs fit into memory.
+	LinkJobs int
+	// Deps are the sealed trees of the node's dependencies, by component.
+	Deps map[string]string
+	// Tools are absolute paths of the build machine's programs, by name.
+	Tools map[string]string
+	// LLVM is the build machine's LLVM, where the node uses it.
+	LLVM *llvm.Install
+	// CC and CXX compile for Host.
+	CC, CXX *hostcc.Compiler
+	// Env is the whole environment of a child: nothing is inherited.
+	Env []string
+	// Output receives what children print; the log file is behind it.
+	Output io.Writer
+	// Slice gives the slice of a path of the stage (see Slice).
+	SliceOf func(path string) string
+	// LeakPaths are strings that must not occur in the stage.
+	LeakPaths []string
+}
+
+var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
+
+// Expand fills in the variables of a value.
+func (r *Run) Expand(s string) (string, error) {
+	var failed error
+	out := reference.ReplaceAllStringFunc(s, func(ref string) string {
+		v, err := r.lookup(ref[2 : len(ref)-1])
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return v
+	})
+	return out, failed
+}
+
+func (r *Run) lookup(name string) (string, error) {
+	switch name {
+	case "source":
+		return r.Source, nil
+	case "build":
+		return r.BuildDir, nil
+	case "stage":
+		return r.Stage, nil
+	case "jobs":
+		return strconv.Itoa(r.Jobs), nil
+	case "linkjobs":
+		return strconv.Itoa(max(1, r.LinkJobs)), nil
+	case "llvm", "llvm.major":
+		if r.LLVM == nil {
+			return "", fmt.Errorf("${%s}: this component names no llvm among its tools", name)
+		}
+		if name == "llvm.major" {
+			return strconv.Itoa(r.LLVM.Major), nil
+		}
+		return r.LLVM.Prefix, nil
+	}
+	if dep, ok := strings.CutPrefix(name, "dep."); ok {
+		if tree, ok := r.Deps[dep]; ok {
+			return tree, nil
+		}
+		return "", fmt.Errorf("${%s}: %s is not among the component's needs", name, dep)
+	}
+	if near, ok := suggest.Nearest(name, Variables()); ok {
+		return "", fmt.Errorf("${%s} is not a variable: did you mean ${%s}?", name, near)
+	}
+	return "", fmt.Errorf("${%s} is not a variable", name)
+}
+
+// ExpandAll fills in the variables of several values.
+func (r *Run) ExpandAll(values []string) ([]string, error) {
+	out := make([]string, len(values))
+	for i, v := range values {
+		var err error
+		if out[i], err = r.Expand(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// InStage turns a slash-separated path of the stage into a file name, and
+// refuses one that leaves the stage.
+func (r *Run) InStage(path string) (string, error) {
+	return inside(r.Stage, path)
+}
+
+func inside(root, path string) (string, error) {
+	if path == "." {
+		return root, nil
+	}
+	if !filepath.IsLocal(filepath.FromSlash(path)) {
+		return "", fmt.Errorf("%q does not stay inside its folder", path)
+	}
+	return filepath.Join(root, filepath.FromSlash(path)), nil
+}
+
+// Command runs one program with the step's environment and folders, and waits
+// for it. The first element of argv is the name of a tool of r.Tools or an
+// absolute path.
+func (r *Run) Command(ctx context.Context, dir string, env map[string]string, argv ...string) error {
+	program := argv[0]
+	if !filepath.IsAbs(program) {
+		path, ok := r.Tools[program]
+		if !ok {
+			return fmt.Errorf("%s is not among the tools of this component: add it to tools in its yaml", program)
+		}
+		program = path
+	}
+	cmd := exec.CommandContext(ctx, program, argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = slices.Clone(r.Env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		cmd.Env = append(cmd.Env, name+"="+env[name])
+	}
+	cmd.Stdout, cmd.Stderr = r.Output, r.Output
+	ownGroup(cmd)
+	cmd.WaitDelay = 2 * time.Second
+	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%s: %w", filepath.Base(program), err)
+	}
+	return nil
+}
+
+// quoteAll writes arguments so that a person can paste them into a shell.
+func quoteAll(args []string) []string {
+	plain := regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%^-]+$`)
+	out := make([]string, len(args))
+	for i, a := range args {
+		if plain.MatchString(a) {
+			out[i] = a
+		} else {
+			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return out
+}
+
+// Environment is the environment of a child process: what every build needs
+// and nothing of the user's. home and tmp are the node's own folders, path
+// the search path.
+func Environment(home, tmp string, path []string) []string {
+	return []string{
+		"HOME=" + home,
+		"TMPDIR=" + tmp,
+		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
+		"LANG=C.UTF-8",
+		"LC_ALL=C.UTF-8",
+		"TZ=UTC",
+		"TERM=dumb",
+		// Reproducible archives and time stamps (reproducible-builds.org,
+		// SOURCE_DATE_EPOCH; ar(1) of cctools, ZERO_AR_DATE).
+		"SOURCE_DATE_EPOCH=1577836800",
+		"ZERO_AR_DATE=1",
+		// ninja's default status, said here because the progress is read.
+		"NINJA_STATUS=[%f/%t] ",
+	}
+}

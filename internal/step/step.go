@@ -1,0 +1,143 @@
+// Package step holds the typed steps that recipes are made of.
+//
+// A step type is one file: a struct with yaml tags and the methods Validate,
+// Key and Run. The values of a step may hold variables such as ${source} that
+// are known only when it runs; they stay unexpanded in the key, so that a key
+// does not depend on where a build happens.
+package step
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/key"
+)
+
+// Step is one step with its values filled in.
+type Step interface {
+	// Validate says what is wrong with the values.
+	Validate() error
+	// Key adds every input that can change what the step makes.
+	Key(b *key.Builder)
+	// Run carries the step out. It writes below the folders that r names and
+	// nowhere else, and leaves r.Log open for the reader of a failure.
+	Run(ctx context.Context, r *Run) error
+}
+
+// Stages reports whether a step writes the stage. What comes before the first
+// such step is kept when a build is interrupted; the stage is always made anew.
+func Stages(s Step) bool {
+	switch s := s.(type) {
+	case *CMake:
+		return false
+	case *Ninja:
+		return s.Stage
+	}
+	return true
+}
+
+// Type describes a step type for recipes, the schema and documentation.
+type Type struct {
+	Name string
+	Doc  string
+	New  func() Step
+}
+
+// Types lists all step types by name.
+func Types() []Type {
+	return []Type{
+		{"adopt-llvm", "copy the machine's LLVM into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
+		{"audit", "check the stage: links, leaked paths, modes", func() Step { return new(Audit) }},
+		{"cmake", "configure a CMake project for Ninja", func() Step { return new(CMake) }},
+		{"copy", "copy files and folders, headers for instance", func() Step { return new(Copy) }},
+		{"fixup", "make the stage relocatable: run paths, modes, symbolic links", func() Step { return new(Fixup) }},
+		{"generate", "write a file", func() Step { return new(Generate) }},
+		{"install", "run the install rules of a CMake build into the stage", func() Step { return new(Install) }},
+		{"link", "make symbolic links", func() Step { return new(Link) }},
+		{"ninja", "build targets", func() Step { return new(Ninja) }},
+		{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
+	}
+}
+
+// New makes an empty step of a type.
+func New(uses string) (Step, error) {
+	for _, t := range Types() {
+		if t.Name == uses {
+			return t.New(), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no step type %q", uses)
+}
+
+// Names lists the names of all step types.
+func Names() []string {
+	var names []string
+	for _, t := range Types() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Variables lists the names that values may use and that only a running step
+// knows. Those ending in a point are families: dep.amd-llvm, for instance.
+func Variables() []string {
+	return []string{"source", "build", "stage", "jobs", "linkjobs", "llvm", "llvm.major", "dep."}
+}
+
+// IsVariable reports whether ${name} is left for the running step.
+func IsVariable(name string) bool {
+	return slices.ContainsFunc(Variables(), func(v string) bool {
+		return v == name || strings.HasSuffix(v, ".") && strings.HasPrefix(name, v)
+	})
+}
+
+// fields adds every exported field of a step struct to its key, by yaml name,
+// so that a new field cannot be forgotten.
+func fields(b *key.Builder, s Step) {
+	v := reflect.ValueOf(s).Elem()
+	addValue(b, "", v)
+}
+
+func addValue(b *key.Builder, name string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if !f.IsExported() || tag == "" || tag == "-" {
+				continue
+			}
+			addValue(b, join(name, tag), v.Field(i))
+		}
+	case reflect.Slice:
+		if v.Len() == 0 {
+			b.Add(name, "[]")
+		}
+		for i := range v.Len() {
+			addValue(b, fmt.Sprintf("%s.%03d", name, i), v.Index(i))
+		}
+	case reflect.Map:
+		if v.Len() == 0 {
+			b.Add(name, "{}")
+		}
+		for _, k := range v.MapKeys() {
+			addValue(b, join(name, k.String()), v.MapIndex(k))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			addValue(b, name, v.Elem())
+		}
+	default:
+		b.Add(name, fmt.Sprint(v.Interface()))
+	}
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "." + b
+}

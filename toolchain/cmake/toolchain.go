@@ -1,0 +1,86 @@
+// Package cmake writes the CMake toolchain file that every configure step
+// uses, so that what CMake would otherwise guess from the machine is said.
+package cmake
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// Toolchain is what a toolchain file says.
+type Toolchain struct {
+	// Build is where CMake runs, Host where the result will run.
+	Build, Host platform.Platform
+	// CC and CXX are the compilers' absolute paths.
+	CC, CXX string
+	// Flags are added to the C and C++ flags.
+	Flags []string
+	// PrefixMaps turns folders of this build into neutral names in debug
+	// information and __FILE__, so that the same source gives the same bytes
+	// wherever it is built.
+	PrefixMaps map[string]string
+	// Prefixes are searched by find_package, and nothing else besides the
+	// compiler's own system folders.
+	Prefixes []string
+}
+
+// Text is the toolchain file (cmake-toolchains(7)).
+func (t Toolchain) Text() string {
+	var b strings.Builder
+	set := func(name, value string) { fmt.Fprintf(&b, "set(%s %s)\n", name, Quote(value)) }
+	b.WriteString("# Written by stonemason; a configure step reads it.\n")
+	if t.Host != t.Build {
+		set("CMAKE_SYSTEM_NAME", systemName(t.Host))
+		set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
+	}
+	set("CMAKE_C_COMPILER", t.CC)
+	set("CMAKE_CXX_COMPILER", t.CXX)
+
+	flags := slices.Clone(t.Flags)
+	for _, from := range slices.Sorted(maps.Keys(t.PrefixMaps)) {
+		flags = append(flags, "-ffile-prefix-map="+from+"="+t.PrefixMaps[from])
+	}
+	set("CMAKE_C_FLAGS_INIT", strings.Join(flags, " "))
+	set("CMAKE_CXX_FLAGS_INIT", strings.Join(flags, " "))
+
+	b.WriteString("# Nothing is found by accident: no package registries, no environment, no\n")
+	b.WriteString("# prefix of a package manager (cmake-packages(7), CMAKE_FIND_USE_*).\n")
+	for _, off := range []string{
+		"CMAKE_FIND_USE_PACKAGE_REGISTRY", "CMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY",
+		"CMAKE_EXPORT_PACKAGE_REGISTRY", "CMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH",
+		"CMAKE_FIND_USE_INSTALL_PREFIX",
+	} {
+		set(off, "OFF")
+	}
+	set("CMAKE_IGNORE_PREFIX_PATH", "/opt/rocm;/usr/local;/opt/homebrew;/opt/local")
+	if len(t.Prefixes) > 0 {
+		set("CMAKE_PREFIX_PATH", strings.Join(t.Prefixes, ";"))
+	}
+	return b.String()
+}
+
+// Quote writes a CMake quoted argument (cmake-language(7), "Quoted Argument").
+func Quote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
+}
+
+func systemName(p platform.Platform) string {
+	if p.OS == "darwin" {
+		return "Darwin"
+	}
+	return "Linux"
+}
+
+func processor(p platform.Platform) string {
+	switch {
+	case p.Arch == "amd64":
+		return "x86_64"
+	case p.OS == "darwin":
+		return "arm64"
+	}
+	return "aarch64"
+}
