@@ -20,9 +20,6 @@ var Aliases = map[string]any{
 	"device-libs": DeviceLibs,
 }
 
-// Default is what go tool mage does without a target.
-var Default = Plan
-
 // door prints an error once, in the form that all verbs share, and hands the
 // exit code to mage.
 func door(err error) error {

@@ -266,7 +266,14 @@ func (a *App) store(p *spec.Project) (*store.Store, error) {
 func stateDir(p *spec.Project) string { return filepath.Join(p.Root, ".stonemason") }
 
 func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
+	var tools []string
+	if r := p.Recipes["adopt-llvm"]; r != nil && r.Params["tools"].Default != nil {
+		for _, n := range r.Params["tools"].Default.Items() {
+			tools = append(tools, n.Text())
+		}
+	}
 	return machine.Probe(ctx, machine.Options{
+		LLVMTools:  tools,
 		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
 		CacheDir: stateDir(p), Memory: int64(p.Config.Budget.Memory),
 	})

@@ -9,12 +9,10 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/doctor"
-	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
-	"github.com/stonemason-hip/stonemason/internal/ui"
 )
 
 // DoctorOptions are the options of doctor.
@@ -62,7 +60,7 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) *doctor.Report {
 	b := &build.Builder{Graph: g, Store: s, Sources: a.sources(p, s, discard()), Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
-	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}, Env: a.Env}
+	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}}
 	var disk, memory, result int64
 	want := map[string][]string{} // tool → components
 	for _, n := range g.Nodes {
@@ -83,7 +81,7 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		want["llvm"] = append(want["llvm"], "amd-llvm")
 		want["patchelf"] = append(want["patchelf"], "amd-llvm")
 	}
-	for _, tool := range []string{"cmake", "ninja", "c++", "patchelf", "perl", "python3"} {
+	for _, tool := range []string{"cmake", "ninja", "patchelf", "perl", "python3"} {
 		if len(want[tool]) > 0 {
 			needs.Tools = append(needs.Tools, tool)
 		}
@@ -125,7 +123,7 @@ func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
 		if m.LLVM == nil {
 			item.Status = doctor.Missing
 			for _, i := range m.LLVMs {
-				item.Found = fmt.Sprintf("%s in %s: %s", i.Version, i.Prefix, strings.Join(i.Problems, ", "))
+				item.Found = fmt.Sprintf("%s in %s: %s", i.Version, i.Prefix, strings.Join(i.Unusable, ", "))
 			}
 			return item
 		}
@@ -147,7 +145,7 @@ func llvmDevProbe(m *machine.Machine, why []string) doctor.Probe {
 
 func compilerProbe(m *machine.Machine, why []string) doctor.Probe {
 	return func(context.Context) doctor.Item {
-		item := doctor.Item{Name: "host compiler", Want: "a C and C++ compiler", Why: strings.Join(why, ", ")}
+		item := doctor.Item{Name: "compiler", Want: "a C and C++ compiler", Why: strings.Join(why, ", ")}
 		if m.CCError != nil {
 			item.Status, item.Found = doctor.Missing, m.CCError.Error()
 			return item
@@ -157,6 +155,3 @@ func compilerProbe(m *machine.Machine, why []string) doctor.Probe {
 		return item
 	}
 }
-
-var _ = exit.OK
-var _ ui.Look

@@ -126,12 +126,12 @@ func (a *App) planText(g *plannedGraph) error {
 			notes = append(notes, fmt.Sprintf("%s: patch skipped: %s: %s", n.Component, s.File, s.Reason))
 		}
 	}
-	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "why", "source", "fetch", "time", "disk"}, on, ui.TableOptions{Flex: 3}); err != nil {
+	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "why", "source", "fetch", "time", "disk"}, on, ui.TableOptions{Flex: 4}); err != nil {
 		return err
 	}
 	if len(off) > 0 {
 		fmt.Fprintln(a.Out)
-		if err := ui.Table(a.Out, look, []string{"off", "host", "why"}, off, ui.TableOptions{Flex: 2}); err != nil {
+		if err := ui.Table(a.Out, look, []string{"off", "host", "why"}, off, ui.TableOptions{Flex: 3}); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/audit"
 	"github.com/stonemason-hip/stonemason/internal/bundle"
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/smoke"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
@@ -49,6 +50,7 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 		return exit.With(exit.Verify, err)
 	}
 	if m != nil {
+		excuse(report, m)
 		damage, err := bundle.Damage(ctx, dir, m)
 		if err != nil {
 			return exit.With(exit.Verify, err)
@@ -72,6 +74,20 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 		return exit.Withf(exit.Verify, "%s: the bundle has findings", dir)
 	}
 	return nil
+}
+
+// excuse turns findings that the manifest declares right into information.
+func excuse(report *audit.Report, m *bundle.Manifest) {
+	for i, f := range report.Findings {
+		for _, c := range m.Components {
+			for _, e := range c.Exceptions {
+				if f.Rule == e.Rule && glob.Any(e.Globs, f.File) {
+					report.Findings[i].Severity = audit.Info
+					report.Findings[i].Fix = "none needed: " + e.Why
+				}
+			}
+		}
+	}
 }
 
 // bundleDir is the bundle to look at, and the paths that must not occur in it.

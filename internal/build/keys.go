@@ -60,6 +60,10 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 	for i, c := range n.Checks {
 		k.Add(fmt.Sprintf("check.%02d", i), fmt.Sprintf("exists %q count %d absent %q", c.Exists, c.Count, c.Absent))
 	}
+	for i, e := range n.Exceptions {
+		k.Add(fmt.Sprintf("exception.%02d.rule", i), e.Rule)
+		k.List(fmt.Sprintf("exception.%02d.globs", i), e.Globs)
+	}
 	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
 	if err := b.machineLines(ctx, &k, n); err != nil {
 		return key.Key{}, err

@@ -42,9 +42,10 @@ func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]st
 			ev.Log = b.Log(n)
 		}
 		ev.Next = "go tool mage component " + n.Component
+		ev.Msg = err.Error()
 		var se *stepError
 		if errors.As(err, &se) {
-			ev.Step = se.step
+			ev.Step, ev.Msg = se.step, se.err.Error()
 		}
 	}
 	b.Events.Emit(ev)
@@ -220,9 +221,10 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
 		Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
 		CC: b.Machine.CC, CXX: b.Machine.CXX,
-		Env:       step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
-		SliceOf:   step.Slicer(n.Slices),
-		LeakPaths: []string{work, b.Store.Root()},
+		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
+		SliceOf:    step.Slicer(n.Slices),
+		Exceptions: n.Exceptions,
+		LeakPaths:  []string{work, b.Store.Root()},
 	}
 	for _, id := range n.Needs() {
 		tree, err := b.Store.Tree(contents[id])

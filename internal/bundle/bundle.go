@@ -16,6 +16,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
@@ -54,6 +55,8 @@ type Component struct {
 	Sources  []plan.Source  `json:"sources,omitempty"`
 	Patches  []plan.Patch   `json:"patches,omitempty"`
 	Needs    []string       `json:"needs,omitempty"`
+	// Exceptions are findings of the audit that are right for the component.
+	Exceptions []spec.Exception `json:"exceptions,omitempty"`
 }
 
 // File is one file of a bundle and where it came from.
@@ -114,7 +117,7 @@ func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, h
 		c := Component{
 			Name: n.Component, Host: n.Host, Version: n.Version, License: n.License, Provider: string(n.Provider),
 			Key: string(res.Key.ID), Content: string(res.Action.Content), Bytes: res.Action.Bytes,
-			Slices: map[string]int{}, Sources: n.Sources, Patches: n.Patches,
+			Slices: map[string]int{}, Sources: n.Sources, Patches: n.Patches, Exceptions: n.Exceptions,
 		}
 		for _, id := range n.Runtime {
 			c.Needs = append(c.Needs, g.Node(id).Component)

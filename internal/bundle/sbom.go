@@ -2,6 +2,9 @@ package bundle
 
 import (
 	"io"
+	"net/url"
+	"path"
+	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/sbom"
@@ -9,7 +12,7 @@ import (
 
 // writeSBOM writes the bundle's bill of materials (CycloneDX 1.6, JSON).
 func writeSBOM(w io.Writer, m *Manifest) error {
-	doc := sbom.Doc{Name: "hip-toolchain-" + m.Name, Version: m.Release, Host: m.Host}
+	doc := sbom.Doc{Name: "hip-toolchain-" + m.Name, Version: m.Release, Host: m.Host, Tool: "stonemason"}
 	for _, c := range m.Components {
 		doc.SerialSeed += c.Name + "=" + c.Content + "\n"
 		one := sbom.Component{
@@ -18,25 +21,42 @@ func writeSBOM(w io.Writer, m *Manifest) error {
 		}
 		for _, s := range c.Sources {
 			if one.PURL == "" {
-				one.PURL = purl(s)
-				one.SHA256 = s.SHA256
+				one.PURL, one.SHA256 = purl(s), s.SHA256
 			}
-			one.SourceURLs = append(one.SourceURLs, s.URLs...)
+			for _, u := range s.URLs {
+				one.Sources = append(one.Sources, sbom.Source{URL: u, SHA256: s.SHA256})
+			}
 		}
 		for _, p := range c.Patches {
-			one.Patches = append(one.Patches, sbom.Patch{Name: p.File, SHA256: p.SHA256, URL: p.Link})
+			link := p.Link
+			if !strings.HasPrefix(link, "https://") {
+				link = ""
+			}
+			one.Patches = append(one.Patches, sbom.Patch{Name: p.File, SHA256: p.SHA256, URL: link, Why: p.Title})
 		}
 		doc.Components = append(doc.Components, one)
 	}
 	return sbom.Write(w, doc)
 }
 
+// purl names a source as the package URL specification does; "" for a
+// workspace.
 func purl(s plan.Source) string {
 	switch {
 	case s.Commit != "" && len(s.URLs) > 0:
-		return sbom.GitHub(s.URLs[0], s.Commit)
+		if u, err := url.Parse(s.URLs[0]); err == nil && u.Host == "github.com" {
+			owner, repo := path.Split(strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git"))
+			return sbom.GitHubPURL(strings.Trim(owner, "/"), repo, s.Commit, s.Path)
+		}
 	case s.Package != "":
-		return sbom.Debian(s.Package)
+		name, version, _ := strings.Cut(s.Package, "=")
+		arch := "source"
+		if base := path.Base(s.Pool); strings.HasSuffix(base, ".deb") {
+			arch = strings.TrimSuffix(base[strings.LastIndex(base, "_")+1:], ".deb")
+		}
+		return sbom.DebianPURL("debian", name, version, arch)
+	case len(s.URLs) > 0:
+		return sbom.GenericPURL(s.Name, s.Version, s.URLs[0], s.SHA256)
 	}
 	return ""
 }

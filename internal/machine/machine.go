@@ -44,6 +44,8 @@ type Machine struct {
 type Options struct {
 	// LLVMPrefix is a prefix the user names; it is looked at first.
 	LLVMPrefix string
+	// LLVMTools are the programs an LLVM must have to be usable.
+	LLVMTools []string
 	// CC and CXX are the compilers the user names.
 	CC, CXX string
 	// CacheDir holds the file digests of earlier probes.
@@ -75,7 +77,10 @@ func Probe(ctx context.Context, opts Options) *Machine {
 	if opts.LLVMPrefix != "" {
 		prefixes = []string{opts.LLVMPrefix}
 	}
-	if found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19}); err == nil {
+	if found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19, Required: opts.LLVMTools}); err == nil {
+		if opts.LLVMPrefix != "" { // what the user names is meant, be it older
+			found = slices.DeleteFunc(found, func(i llvm.Install) bool { return i.Prefix != filepath.Clean(opts.LLVMPrefix) })
+		}
 		m.LLVMs = found
 		if i := slices.IndexFunc(found, func(i llvm.Install) bool { return i.Usable() }); i >= 0 {
 			m.LLVM = &found[i]

@@ -72,6 +72,8 @@ type Node struct {
 	Estimate Estimate         `json:"estimate"`
 	Slices   []spec.SliceRule `json:"slices,omitempty"`
 	Checks   []spec.Check     `json:"checks,omitempty"`
+	// Exceptions are audit findings that are right for this component.
+	Exceptions []spec.Exception `json:"exceptions,omitempty"`
 }
 
 // Estimate is what building a node is expected to cost.

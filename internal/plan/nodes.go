@@ -260,7 +260,7 @@ func (r *resolver) node(c *choice, host string) (*Node, error) {
 		ID: nodeID(s, host), Component: s.Name, Host: host,
 		Summary: s.Summary, Group: s.Group, License: s.License, Homepage: s.Homepage,
 		Enabled: c.on, Why: c.why, PulledBy: c.pulledBy,
-		Slices: s.Slices, Checks: s.Checks,
+		Slices: s.Slices, Checks: s.Checks, Exceptions: s.Exceptions,
 		Estimate: estimate(s.Estimate),
 	}
 	if s.Artifact == spec.AnyHost {

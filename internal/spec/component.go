@@ -36,6 +36,8 @@ type Component struct {
 	// Slices assigns files of the install tree, by glob, to a slice; what no
 	// glob names falls to the built-in rules.
 	Slices []SliceRule `yaml:"slices"`
+	// Exceptions are findings of the audit that are right for this component.
+	Exceptions []Exception `yaml:"exceptions"`
 	// Checks must hold for the staged tree before it is sealed.
 	Checks []Check `yaml:"checks"`
 
@@ -97,6 +99,14 @@ type Estimate struct {
 type SliceRule struct {
 	Slice Slice    `yaml:"slice" sm:"required"`
 	Globs []string `yaml:"globs" sm:"required"`
+}
+
+// Exception excuses findings of one audit rule in some files. It is written
+// into the bundle's manifest, so that whoever verifies the bundle sees it.
+type Exception struct {
+	Rule  string   `yaml:"rule" sm:"required" json:"rule"`
+	Globs []string `yaml:"globs" sm:"required" json:"globs"`
+	Why   string   `yaml:"why" sm:"required" json:"why"`
 }
 
 // Check is one property of the staged tree: either a path (glob) that must

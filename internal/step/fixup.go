@@ -2,10 +2,14 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/glob"
@@ -14,7 +18,8 @@ import (
 )
 
 // Fixup makes the stage relocatable: run paths as told, absolute symbolic
-// links that stay in the stage made relative, modes 0644 and 0755.
+// links that stay in the stage made relative, modes 0644 and 0755, and
+// interpreters that not every system has in the same place found through env.
 type Fixup struct {
 	Runpaths []Runpath `yaml:"runpaths,omitempty"`
 }
@@ -81,6 +86,11 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 				return err
 			}
 		}
+		if mode == 0o755 {
+			if err := shebang(r, file, rel); err != nil {
+				return err
+			}
+		}
 		for _, rule := range s.Runpaths {
 			if glob.Any(rule.Globs, rel) {
 				fmt.Fprintf(r.Output, "+ run path of %s: %s\n", rel, strings.Join(rule.Paths, ":"))
@@ -91,6 +101,33 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 		}
 		return nil
 	})
+}
+
+// shebang rewrites "#!/bin/bash" to "#!/usr/bin/env bash", and the like for
+// python3. A line with arguments is left to the audit to judge.
+func shebang(r *Run, file, rel string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	f.Close()
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	line, _, ok := strings.Cut(string(head[:n]), "\n")
+	program := strings.TrimSpace(strings.TrimPrefix(line, "#!"))
+	if !ok || !strings.HasPrefix(line, "#!") || !slices.Contains([]string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/usr/bin/python3"}, program) {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	fresh := "#!/usr/bin/env " + path.Base(program)
+	fmt.Fprintf(r.Output, "+ %s: %s → %s\n", rel, line, fresh)
+	return os.WriteFile(file, append([]byte(fresh), data[len(line):]...), 0o755)
 }
 
 // link turns an absolute link into the stage into a relative one.

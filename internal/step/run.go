@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
@@ -44,6 +45,8 @@ type Run struct {
 	Output io.Writer
 	// Slice gives the slice of a path of the stage (see Slice).
 	SliceOf func(path string) string
+	// Exceptions are audit findings that do not count.
+	Exceptions []spec.Exception
 	// LeakPaths are strings that must not occur in the stage.
 	LeakPaths []string
 }

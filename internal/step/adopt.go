@@ -1,0 +1,64 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/toolchain/llvm"
+)
+
+// AdoptLLVM copies the build machine's LLVM into lib/llvm of the stage: the
+// programs, clang's own headers, and the libraries that are not part of every
+// Linux system, all finding each other by their own place.
+type AdoptLLVM struct {
+	// Tools must be there; Optional are taken where they are.
+	Tools    []string `yaml:"tools"`
+	Optional []string `yaml:"optional,omitempty"`
+	// Links are further names in lib/llvm/bin: new name to program.
+	Links map[string]string `yaml:"links,omitempty"`
+}
+
+// Validate implements Step.
+func (s *AdoptLLVM) Validate() error {
+	if len(s.Tools) == 0 {
+		return errors.New("tools is empty")
+	}
+	for _, name := range slices.Concat(s.Tools, s.Optional, slices.Collect(maps.Keys(s.Links))) {
+		if name == "" || strings.ContainsAny(name, "/\\") {
+			return fmt.Errorf("%q is not the name of a program", name)
+		}
+	}
+	return nil
+}
+
+// Key implements Step.
+func (s *AdoptLLVM) Key(b *key.Builder) { fields(b, s) }
+
+// Run implements Step.
+func (s *AdoptLLVM) Run(ctx context.Context, r *Run) error {
+	if r.LLVM == nil {
+		return errors.New("no usable LLVM was found: go tool mage doctor")
+	}
+	fmt.Fprintf(r.Output, "+ adopt %s\n", r.LLVM)
+	report, err := llvm.Adopt(ctx, *r.LLVM, llvm.Spec{
+		Tools: s.Tools, Optional: s.Optional, Links: s.Links, Dest: r.Stage, Patchelf: r.Tools["patchelf"],
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Files {
+		if f.Origin != "" {
+			fmt.Fprintf(r.Output, "%s from %s\n", f.Path, f.Origin)
+		}
+	}
+	fmt.Fprintf(r.Output, "left to the system: %s\n", strings.Join(report.Base, ", "))
+	if len(report.Absent) > 0 {
+		fmt.Fprintf(r.Output, "not there, and not needed: %s\n", strings.Join(report.Absent, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/stonemason-hip/stonemason/internal/app"
+	"github.com/stonemason-hip/stonemason/internal/dev"
+)
+
+// Test passes the tests: lint, unit tests, scenarios, and the real toolchain built, moved, verified and used.
+func Test(ctx context.Context, short *bool) error {
+	return door(dev.Test(ctx, os.Stdout, os.Stderr, value(short)))
+}
+
+// Lint checks the code: gofmt, go vet, staticcheck.
+func Lint(ctx context.Context) error {
+	return door(dev.Lint(ctx, os.Stdout, os.Stderr))
+}
+
+// Bench measures this machine and writes docs/benchmarks.md.
+func Bench(ctx context.Context) error {
+	return door(app.New().Bench(ctx))
+}
+
+// Compile makes the standalone binary bin/therock, with the same verbs.
+func Compile(ctx context.Context) error {
+	return door(dev.Compile(ctx, os.Stdout, os.Stderr, "bin/therock"))
+}
+
+// Schema writes the JSON Schemas of the project's files to docs/schema.
+func Schema(ctx context.Context) error {
+	return door(app.New().Schema(ctx))
+}
+
+// Completion prints the completion script of a shell: bash, zsh or fish.
+func Completion(shell string) error {
+	text, err := app.Completion(shell)
+	fmt.Print(text)
+	return door(err)
+}

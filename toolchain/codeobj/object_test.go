@@ -1,0 +1,437 @@
+package codeobj
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
+	"github.com/stonemason-hip/stonemason/toolchain/gpu"
+)
+
+// kernelSource has what makes descriptors and metadata differ: templates, LDS,
+// scratch, dynamic stack, required sizes, by-value structs, doubles, globals.
+const kernelSource = `
+template <typename T> __global__ void axpy(T a, const T *__restrict__ x, T *y, unsigned n) {
+  unsigned i = __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x();
+  if (i < n) y[i] = a * x[i] + y[i];
+}
+template __global__ void axpy<float>(float, const float *, float *, unsigned);
+template __global__ void axpy<double>(double, const double *, double *, unsigned);
+
+struct big { int a[5]; char b; };
+__device__ int counter;
+__constant__ float table[4] = {1, 2, 3, 4};
+
+extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, 64))) void lds(big b, int *out, short s) {
+  __shared__ volatile int tile[100];
+  unsigned i = __builtin_amdgcn_workitem_id_y();
+  tile[i] = b.a[i] + s;
+  __builtin_amdgcn_s_barrier();
+  out[i] = tile[99 - i] + __builtin_amdgcn_workgroup_id_z() + counter + (int)table[i & 3];
+}
+
+extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, 256))) void scratch(int *p, int n) {
+  volatile int a[64];
+  for (int i = 0; i < 64; i++) a[i] = p[i];
+  p[n] = a[n & 63] + a[p[n] & 63];
+}
+
+__device__ __attribute__((noinline)) int deep(int n, int *p) { return n < 2 ? p[n] : deep(n - 1, p) + deep(n - 2, p); }
+extern "C" __global__ void stack(int *p, int n) { *p = deep(n, p); }
+
+extern "C" __global__ void nothing() {}
+`
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func gpuTable(t testing.TB) *gpu.Table {
+	t.Helper()
+	table, err := gpu.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// Oracles: llvm-readelf, llvm-readobj and llvm-objdump on what clang compiles.
+func TestParseAgreesWithLLVM(t *testing.T) {
+	table := gpuTable(t)
+	for _, c := range []struct {
+		arch    string
+		version int
+		flags   []string
+	}{
+		{"gfx942", 4, nil}, {"gfx942", 5, nil}, {"gfx942", 6, nil},
+		{"gfx803", 6, nil}, {"gfx900", 4, nil}, {"gfx906:sramecc+:xnack-", 5, nil}, {"gfx90a:xnack+", 6, nil},
+		{"gfx1030", 5, nil}, {"gfx1100", 6, nil}, {"gfx1201", 6, nil}, {"gfx1250", 6, nil},
+		{"gfx9-4-generic", 6, nil},
+		{"gfx942", 6, []string{"-mllvm", "-amdgpu-kernarg-preload-count=3"}},
+		{"gfx90a", 5, []string{"-O0", "-fcuda-flush-denormals-to-zero"}},
+		{"gfx11-generic", 6, nil},
+	} {
+		t.Run(fmt.Sprint(c.arch, " v", c.version, c.flags), func(t *testing.T) {
+			t.Parallel()
+			path := llvmtest.HIP(t, kernelSource, c.arch, append(c.flags, fmt.Sprintf("-mcode-object-version=%d", c.version))...)
+			o, err := Parse(read(t, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Version != c.version {
+				t.Errorf("version %d, compiled as %d", o.Version, c.version)
+			}
+			target, err := o.Target(table)
+			if err != nil || target.String() != c.arch {
+				t.Errorf("target %s, %v; compiled for %s", target, err, c.arch)
+			}
+			if len(o.Kernels) != 6 {
+				t.Errorf("%d kernels, the source has 6", len(o.Kernels))
+			}
+			compareHeader(t, o, path)
+			compareMetadata(t, o, path)
+			compareDescriptors(t, o, path)
+		})
+	}
+}
+
+func compareHeader(t *testing.T, o *Object, path string) {
+	t.Helper()
+	var dump []struct {
+		ElfHeader struct {
+			Ident struct {
+				ABIVersion int
+			}
+			Flags              struct{ Value uint32 }
+			SectionHeaderCount string
+			ProgramHeaderCount int
+		}
+		Symbols []struct {
+			Symbol struct {
+				Name        struct{ Name string }
+				Value, Size uint64
+				Type        struct{ Value uint8 }
+				Binding     struct{ Value uint8 }
+				Section     struct{ Value uint16 }
+			}
+		}
+	}
+	out := llvmtest.Run(t, "llvm-readobj", "--file-headers", "--symbols", "--elf-output-style=JSON", path)
+	if err := json.Unmarshal([]byte(out), &dump); err != nil || len(dump) != 1 {
+		t.Fatalf("llvm-readobj: %v\n%s", err, out)
+	}
+	h := dump[0].ElfHeader
+	if int(o.ABIVersion) != h.Ident.ABIVersion || o.Flags.Raw != h.Flags.Value ||
+		strconv.Itoa(len(o.Sections)) != h.SectionHeaderCount || len(o.Segments) != h.ProgramHeaderCount {
+		t.Errorf("header: abi %d, flags 0x%x, %d sections, %d segments; llvm-readobj: %+v",
+			o.ABIVersion, o.Flags.Raw, len(o.Sections), len(o.Segments), h)
+	}
+	if len(o.Symbols)+1 != len(dump[0].Symbols) {
+		t.Fatalf("%d symbols, llvm-readobj has %d with the reserved one", len(o.Symbols), len(dump[0].Symbols))
+	}
+	for i, s := range o.Symbols {
+		d := dump[0].Symbols[i+1].Symbol
+		want := Symbol{Name: d.Name.Name, Type: d.Type.Value, Bind: d.Binding.Value, Visible: s.Visible, Section: d.Section.Value, Value: d.Value, Size: d.Size}
+		if s != want {
+			t.Errorf("symbol %d: %+v, llvm-readobj: %+v", i, s, want)
+		}
+	}
+}
+
+// agree compares decoded metadata with llvm's YAML of it, by the tags: each key
+// there must have a field here with the same value, and each field that is set
+// must be there.
+func agree(got reflect.Value, want any, path string) []string {
+	var bad []string
+	switch got.Kind() {
+	case reflect.Struct:
+		m, _ := want.(map[string]any)
+		known := map[string]bool{}
+		for i := range got.NumField() {
+			key, _, _ := strings.Cut(got.Type().Field(i).Tag.Get("amdgpu"), ",")
+			known[key] = true
+			w, ok := m[key]
+			if !ok && !got.Field(i).IsZero() {
+				bad = append(bad, fmt.Sprintf("%s/%s is %v, llvm has no such key", path, key, got.Field(i)))
+			} else if ok {
+				bad = append(bad, agree(got.Field(i), w, path+"/"+key)...)
+			}
+		}
+		for key := range m {
+			if !known[key] {
+				bad = append(bad, fmt.Sprintf("%s/%s is not decoded", path, key))
+			}
+		}
+	case reflect.Slice:
+		list, _ := want.([]any)
+		if len(list) != got.Len() {
+			return []string{fmt.Sprintf("%s has %d members, llvm %d", path, got.Len(), len(list))}
+		}
+		for i, w := range list {
+			bad = append(bad, agree(got.Index(i), w, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	default:
+		if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+			bad = append(bad, fmt.Sprintf("%s is %s, llvm says %s", path, g, w))
+		}
+	}
+	return bad
+}
+
+func compareMetadata(t *testing.T, o *Object, path string) {
+	t.Helper()
+	out := llvmtest.Run(t, "llvm-readelf", "--notes", path)
+	_, text, ok := strings.Cut(out, "---\n")
+	text, _, ok2 := strings.Cut(text, "\n...")
+	if !ok || !ok2 {
+		t.Fatalf("llvm-readelf: no metadata in\n%s", out)
+	}
+	var want map[string]any
+	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range agree(reflect.ValueOf(*o.Metadata), want, "") {
+		t.Error(bad)
+	}
+}
+
+var directive = regexp.MustCompile(`(?m)^\s+\.amdhsa_(\w+) (-?\d+)$`)
+
+func compareDescriptors(t *testing.T, o *Object, path string) {
+	t.Helper()
+	out := llvmtest.Run(t, "llvm-objdump", "-D", "-j", ".rodata", path)
+	for _, k := range o.Kernels {
+		_, text, ok := strings.Cut(out, ".amdhsa_kernel "+k.Name+"\n")
+		text, _, ok2 := strings.Cut(text, ".end_amdhsa_kernel")
+		if !ok || !ok2 {
+			t.Errorf("llvm-objdump shows no descriptor of %s:\n%s", k.Name, out)
+			continue
+		}
+		d, r1, r2 := k.Descriptor, k.Descriptor.Rsrc1, k.Descriptor.Rsrc2
+		yes := func(b bool) int {
+			if b {
+				return 1
+			}
+			return 0
+		}
+		prop := func(p KernelProperties) int { return yes(d.Properties.Has(p)) }
+		got := map[string]int{
+			"group_segment_fixed_size":         int(d.GroupSegmentFixedSize),
+			"private_segment_fixed_size":       int(d.PrivateSegmentFixedSize),
+			"kernarg_size":                     int(d.KernargSize),
+			"accum_offset":                     d.AccumOffset(),
+			"float_round_mode_32":              r1.FloatRound32(),
+			"float_round_mode_16_64":           r1.FloatRound1664(),
+			"float_denorm_mode_32":             r1.FloatDenorm32(),
+			"float_denorm_mode_16_64":          r1.FloatDenorm1664(),
+			"dx10_clamp":                       yes(r1.DX10Clamp()),
+			"ieee_mode":                        yes(r1.IEEEMode()),
+			"fp16_overflow":                    yes(r1.FP16Overflow()),
+			"workgroup_processor_mode":         yes(r1.WGPMode()),
+			"memory_ordered":                   yes(r1.MemOrdered()),
+			"forward_progress":                 yes(r1.ForwardProgress()),
+			"enable_private_segment":           yes(r2.PrivateSegment()),
+			"system_sgpr_workgroup_id_x":       yes(r2.WorkgroupIDX()),
+			"system_sgpr_workgroup_id_y":       yes(r2.WorkgroupIDY()),
+			"system_sgpr_workgroup_id_z":       yes(r2.WorkgroupIDZ()),
+			"system_sgpr_workgroup_info":       yes(r2.WorkgroupInfo()),
+			"system_vgpr_workitem_id":          r2.WorkitemID(),
+			"user_sgpr_private_segment_buffer": prop(PropPrivateSegmentBuffer),
+			"user_sgpr_dispatch_ptr":           prop(PropDispatchPtr),
+			"user_sgpr_queue_ptr":              prop(PropQueuePtr),
+			"user_sgpr_kernarg_segment_ptr":    prop(PropKernargSegmentPtr),
+			"user_sgpr_dispatch_id":            prop(PropDispatchID),
+			"user_sgpr_flat_scratch_init":      prop(PropFlatScratchInit),
+			"user_sgpr_private_segment_size":   prop(PropPrivateSegmentSize),
+			"user_sgpr_kernarg_preload_length": d.KernargPreloadLength(),
+			"user_sgpr_kernarg_preload_offset": d.KernargPreloadOffset(),
+			"wavefront_size32":                 prop(PropWavefront32),
+			"uses_dynamic_stack":               prop(PropDynamicStack),
+		}
+		compared := 0
+		for _, m := range directive.FindAllStringSubmatch(text, -1) {
+			if v, ok := got[m[1]]; ok {
+				compared++
+				if strconv.Itoa(v) != m[2] {
+					t.Errorf("%s: %s is %d, llvm-objdump says %s", k.Name, m[1], v, m[2])
+				}
+			}
+		}
+		if compared < 20 {
+			t.Errorf("%s: only %d fields of its descriptor were compared", k.Name, compared)
+		}
+		if d.Properties.WavefrontSize() != int(k.WavefrontSize) {
+			t.Errorf("%s: wavefront %d in the descriptor, %d in the metadata", k.Name, d.Properties.WavefrontSize(), k.WavefrontSize)
+		}
+		code, err := o.At(k.Entry, k.CodeSize)
+		if err != nil || k.CodeSize == 0 || len(code) != int(k.CodeSize) {
+			t.Errorf("%s: code of %d bytes: %v", k.Name, k.CodeSize, err)
+		}
+	}
+}
+
+// Fields that compilers leave at zero, by their place in
+// llvm/Support/AMDHSAKernelDescriptor.h.
+func TestParseDescriptor(t *testing.T) {
+	raw := make([]byte, DescriptorSize)
+	raw[58], raw[59] = 0x85, 0x02 // length 5, offset 5
+	d, err := ParseDescriptor(raw)
+	if err != nil || d.KernargPreloadLength() != 5 || d.KernargPreloadOffset() != 5 {
+		t.Errorf("preload %d from %d, %v", d.KernargPreloadLength(), d.KernargPreloadOffset(), err)
+	}
+	for _, i := range []int{12, 24, 43, 60, 63} {
+		bad := make([]byte, DescriptorSize)
+		bad[i] = 1
+		if _, err := ParseDescriptor(bad); err == nil || !strings.Contains(err.Error(), "reserved") {
+			t.Errorf("byte %d set: %v", i, err)
+		}
+	}
+	if _, err := ParseDescriptor(raw[:63]); err == nil {
+		t.Error("63 bytes are accepted")
+	}
+}
+
+func TestExplicitArguments(t *testing.T) {
+	t.Parallel()
+	o, err := Parse(read(t, llvmtest.HIP(t, kernelSource, "gfx942")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, ok := o.Kernel("lds")
+	if !ok {
+		t.Fatal("kernel lds is not found")
+	}
+	var got []string
+	for _, a := range k.Explicit() {
+		got = append(got, fmt.Sprintf("%s@%d+%d", a.ValueKind, a.Offset, a.Size))
+	}
+	if want := "by_value@0+24 global_buffer@24+8 by_value@32+2"; strings.Join(got, " ") != want {
+		t.Errorf("arguments %v, the source says %s", got, want)
+	}
+	if k.GroupSegmentFixedSize != 400 || k.Descriptor.GroupSegmentFixedSize != 400 || k.MaxFlatWorkgroupSize != 64 {
+		t.Errorf("lds %d and %d, work-group %d; the source says 400, 400, 64",
+			k.GroupSegmentFixedSize, k.Descriptor.GroupSegmentFixedSize, k.MaxFlatWorkgroupSize)
+	}
+	if s, _ := o.Kernel("stack"); !s.UsesDynamicStack || !s.Descriptor.Properties.Has(PropDynamicStack) {
+		t.Error("recursion is not seen as a dynamic stack")
+	}
+}
+
+// A stripped object has only its dynamic symbols, and still loads.
+func TestParseStripped(t *testing.T) {
+	t.Parallel()
+	path := llvmtest.HIP(t, kernelSource, "gfx1100")
+	out := filepath.Join(t.TempDir(), "stripped.co")
+	llvmtest.Run(t, "llvm-strip", path, "-o", out)
+	o, err := Parse(read(t, out))
+	if err != nil || len(o.Kernels) != 6 {
+		t.Fatalf("%v", err)
+	}
+}
+
+// Every byte of a real object is broken once, and every length is cut: whatever
+// is accepted must still be whole enough to walk.
+func TestParseSurvivesDamage(t *testing.T) {
+	t.Parallel()
+	good := read(t, llvmtest.HIP(t, "extern \"C\" __global__ void k(int *p) { *p = 1; }", "gfx942"))
+	if _, err := Parse(good); err != nil {
+		t.Fatal(err)
+	}
+	table := gpuTable(t)
+	walk := func(data []byte) {
+		o, err := Parse(data)
+		if err != nil {
+			return
+		}
+		_, _ = o.Target(table) // only its panics count
+		for _, k := range o.Kernels {
+			_, _ = o.At(k.Entry, k.CodeSize)
+		}
+	}
+	data := make([]byte, len(good))
+	for i := range good {
+		for _, bit := range []byte{0x01, 0x80, 0xff} {
+			copy(data, good)
+			data[i] ^= bit
+			walk(data)
+		}
+		walk(good[:i])
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	good := read(t, llvmtest.HIP(t, "extern \"C\" __global__ void k(int *p) { *p = 1; }", "gfx942"))
+	change := func(off int, b ...byte) []byte {
+		data := append([]byte(nil), good...)
+		copy(data[off:], b)
+		return data
+	}
+	// p_memsz of the first loaded segment.
+	load := 0
+	for load = 64; good[load] != byte(SegmentLoad); load += phdrSize {
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"overlapping segments", change(load+40, 0, 0, 1), "where the one before it ends"},
+		{"huge image", change(load+3*phdrSize+40, 0, 0, 0, 0, 5), "at most 0x100000000"},
+		{"empty", nil, "not an ELF file"},
+		{"text", []byte("int main() {}"), "not an ELF file"},
+		{"header cut", good[:40], "cut short"},
+		{"32 bit", change(4, 1), "only 64-bit"},
+		{"big endian", change(5, 2), "only 64-bit little-endian"},
+		{"host machine", change(18, 62, 0), "is this a host file?"},
+		{"os abi", change(7, 0), "os abi 0"},
+		{"version 3", change(8, 1), "abi version 1"},
+		{"version 7", change(8, 5), "abi version 5"},
+		{"not linked", change(16, 1), "not linked"},
+		{"segments outside", change(32, 0xff, 0xff, 0xff, 0xff), "program headers"},
+		{"too many segments", change(56, 0xff, 0xff), "at most 1024"},
+		{"sections outside", change(40, 0xff, 0xff, 0xff, 0xff, 0xff), "section headers"},
+		{"cut in the middle", good[:len(good)/2], "do not lie in"},
+	} {
+		if _, err := Parse(c.data); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want one that says %q", c.name, err, c.want)
+		}
+	}
+}
+
+func FuzzObject(f *testing.F) {
+	f.Add(read(f, llvmtest.HIP(f, kernelSource, "gfx90a")))
+	f.Add(read(f, llvmtest.HIP(f, "extern \"C\" __global__ void k(int *p) { *p = 1; }", "gfx11-generic")))
+	f.Add([]byte("\x7fELF\x02\x01\x01\x40\x04"))
+	table := gpuTable(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _ = FatBinary(data) // only its panics count
+		o, err := Parse(data)
+		if err != nil {
+			return
+		}
+		_, _ = o.Target(table)
+		for _, k := range o.Kernels {
+			if _, err := o.At(k.DescriptorAddr, DescriptorSize); err != nil {
+				t.Errorf("%s: %v", k.Name, err)
+			}
+			if _, err := o.At(k.Entry, 1); err != nil {
+				t.Errorf("%s: %v", k.Name, err)
+			}
+		}
+	})
+}
