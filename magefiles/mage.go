@@ -20,15 +20,17 @@ var Aliases = map[string]any{
 	"device-libs": DeviceLibs,
 }
 
-// door prints an error once, in the form that all verbs share, and hands the
-// exit code to mage.
+// door prints an error in the form that all verbs share and ends the process
+// with its exit code. It does not hand the error on: mage would print it once
+// more, in a form of its own.
 func door(err error) error {
 	if err == nil {
 		return nil
 	}
 	look := ui.Detect(os.Stderr, os.Environ()).Look
 	fmt.Fprint(os.Stderr, ui.ErrorText(look, err))
-	return mg.Fatal(int(exit.Of(err)), "")
+	os.Exit(int(exit.Of(err)))
+	return nil
 }
 
 // value reads an optional flag.

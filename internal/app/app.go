@@ -83,13 +83,29 @@ func (a *App) project(w Wishes) (*spec.Project, error) {
 	if err != nil {
 		return nil, exit.With(exit.Config, err)
 	}
-	if err := a.override(p, a.environment(), "environment"); err != nil {
+	variable := func(flag string) string {
+		if flag == "host" {
+			flag = "hosts" // as the key in therock.yaml
+		}
+		return "STONEMASON_" + strings.ToUpper(flag)
+	}
+	if err := a.override(p, a.environment(), variable); err != nil {
 		return nil, exit.With(exit.Config, err)
 	}
-	if err := a.override(p, w, "flag"); err != nil {
+	if err := a.override(p, w, func(flag string) string { return "-" + flag }); err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
 	return p, nil
+}
+
+// coded gives a mistake its exit code, when it has none: one in a flag is
+// wrong usage, one in a file or variable is wrong configuration.
+func coded(err error) error {
+	var one *yamlx.Error
+	if errors.As(err, &one) && strings.HasPrefix(one.File, "-") {
+		return exit.Default(exit.Usage, err)
+	}
+	return exit.Default(exit.Config, err)
 }
 
 // environment reads the STONEMASON_ variables that override therock.yaml.
@@ -103,33 +119,38 @@ func (a *App) environment() Wishes {
 	}
 }
 
-func (a *App) override(p *spec.Project, w Wishes, from string) error {
+// override replaces what therock.yaml says by what w says. from names the
+// flag or variable for messages.
+func (a *App) override(p *spec.Project, w Wishes, from func(flag string) string) error {
 	c := p.Config
 	if w.Version != "" {
 		c.Version = w.Version
+		c.Override("version", from("version"))
 	}
 	if w.Channel != "" {
 		c.Channel = spec.Channel(w.Channel)
-		if err := oneOf(from, "channel", w.Channel, c.Channel.Values()); err != nil {
+		if err := oneOf(from("channel"), "channel", w.Channel, c.Channel.Values()); err != nil {
 			return err
 		}
 	}
 	if w.Preset != "" {
 		c.Preset = spec.Preset(w.Preset)
-		if err := oneOf(from, "preset", w.Preset, c.Preset.Values()); err != nil {
+		if err := oneOf(from("preset"), "preset", w.Preset, c.Preset.Values()); err != nil {
 			return err
 		}
 	}
 	if w.Hosts != "" {
 		c.Hosts = fields(w.Hosts)
+		c.Override("hosts", from("host"))
 		for _, h := range c.Hosts {
-			if err := oneOf(from, "host", h, append(platform.Names(), "native")); err != nil {
+			if err := oneOf(from("host"), "host", h, append(platform.Names(), "native")); err != nil {
 				return err
 			}
 		}
 	}
 	if w.GPUs != "" {
 		c.GPUs = fields(w.GPUs)
+		c.Override("gpus", from("gpus"))
 		if w.Name == "" && len(c.GPUs) > 1 {
 			c.Name = strings.Join(c.GPUs, "-")
 		} else if w.Name == "" {
@@ -139,30 +160,34 @@ func (a *App) override(p *spec.Project, w Wishes, from string) error {
 	if w.Name != "" {
 		c.Name = w.Name
 	}
+	if w.Jobs < 0 {
+		return fmt.Errorf("%s: found %d, expected the number of processes at once, or 0 for one a core", from("jobs"), w.Jobs)
+	}
 	if w.Jobs != 0 {
 		c.Budget.Jobs = w.Jobs
 	}
 	for _, name := range fields(w.With) {
-		if err := toggle(p, from, name, true); err != nil {
+		if err := toggle(p, from("with"), name, true); err != nil {
 			return err
 		}
 	}
 	for _, name := range fields(w.Without) {
-		if err := toggle(p, from, name, false); err != nil {
+		if err := toggle(p, from("without"), name, false); err != nil {
 			return err
 		}
 	}
 	for _, pair := range fields(w.Provider) {
 		name, kind, ok := strings.Cut(pair, "=")
 		if !ok {
-			return fmt.Errorf("%s provider: %q is not component=kind", from, pair)
+			return fmt.Errorf("%s: %q is not component=kind", from("provider"), pair)
 		}
-		if err := oneOf(from, "provider of "+name, kind, spec.ProviderKind("").Values()); err != nil {
+		if err := oneOf(from("provider"), "provider of "+name, kind, spec.ProviderKind("").Values()); err != nil {
 			return err
 		}
 		if p.Components[name] == nil {
-			return oneOf(from, "component", name, componentNames(p))
+			return oneOf(from("provider"), "component", name, componentNames(p))
 		}
+		c.Override("components."+name+".provider", from("provider"))
 		t := c.Components[name]
 		t.Provider = spec.ProviderKind(kind)
 		setToggle(c, name, t)
@@ -175,6 +200,7 @@ func toggle(p *spec.Project, from, name string, on bool) error {
 		t := p.Config.Components[name]
 		t.Enabled = &on
 		setToggle(p.Config, name, t)
+		p.Config.Override("components."+name, from)
 		return nil
 	}
 	groups := groupNames(p)
@@ -183,6 +209,7 @@ func toggle(p *spec.Project, from, name string, on bool) error {
 			p.Config.Groups = map[string]bool{}
 		}
 		p.Config.Groups[name] = on
+		p.Config.Override("groups."+name, from)
 		return nil
 	}
 	return oneOf(from, "component or group", name, append(componentNames(p), groups...))
@@ -281,14 +308,16 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 
 // resolve makes the plan.
 func (a *App) resolve(ctx context.Context, p *spec.Project, m *machine.Machine, only []string) (*plan.Graph, error) {
+	for _, name := range only {
+		if p.Components[name] == nil {
+			return nil, exit.With(exit.Usage, oneOf("component", "component", name, componentNames(p)))
+		}
+	}
 	g, err := plan.Resolve(p, plan.Facts{
 		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: m.LLVMVersion(),
 		UpstreamError: func() error { return a.upstream(ctx, p) },
 	}, only)
-	if err != nil && exit.Of(err) == exit.Failure {
-		err = exit.With(exit.Config, err)
-	}
-	return g, err
+	return g, coded(err)
 }
 
 // upstream reports why the upstream channel cannot be reached.

@@ -79,8 +79,12 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	opts.In, opts.Verbose = a.In, o.Verbose
 	terminal := ui.New(opts)
 	bus := trace.NewBus(log, terminal)
+	sources, err := a.sources(p, s, bus)
+	if err != nil {
+		return err
+	}
 	b := &build.Builder{
-		Graph: g, Store: s, Sources: a.sources(p, s, bus), Machine: m, Events: bus,
+		Graph: g, Store: s, Sources: sources, Machine: m, Events: bus,
 		Logs: filepath.Join(stateDir(p), "logs"), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
 		KeepGoing: o.KeepGoing, KeepWork: o.KeepWork,
 	}
@@ -90,6 +94,9 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	results, buildErr := b.Run(ctx)
 	if err := errors.Join(bus.Close()); err != nil {
 		a.note("warning: %v", err)
+	}
+	if err := a.recordTrees(p, g.Channel, sources.Trees()); err != nil {
+		return err
 	}
 	footer := ui.Footer{}
 	if buildErr == nil && len(o.Only) == 0 {
@@ -119,7 +126,10 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if err != nil {
 		return nil, nil, err
 	}
-	report := a.checkup(ctx, p, m, g, s)
+	report, err := a.checkup(ctx, p, m, g, s)
+	if err != nil {
+		return nil, nil, err
+	}
 	if report.OK() {
 		return m, g, nil
 	}
@@ -139,7 +149,10 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if g, err = a.resolve(ctx, p, m, o.Only); err != nil {
 		return nil, nil, err
 	}
-	if report = a.checkup(ctx, p, m, g, s); !report.OK() {
+	if report, err = a.checkup(ctx, p, m, g, s); err != nil {
+		return nil, nil, err
+	}
+	if !report.OK() {
 		if err := report.Table(a.Err, term.Look); err != nil {
 			return nil, nil, err
 		}
@@ -176,14 +189,24 @@ func (a *App) Group(ctx context.Context, group string, o BuildOptions) error {
 }
 
 // sources makes the provider of sources.
-func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) *source.Provider {
-	apt := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), Fallback: p.Releases.DebianMirrors})
+func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*source.Provider, error) {
+	apt, err := a.apt(p, s)
+	if err != nil {
+		return nil, err
+	}
 	return &source.Provider{
 		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors,
 		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: func(e fetch.Event) {
 			events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
 		}},
-	}
+	}, nil
+}
+
+// apt answers where files of Debian's archive are, by the machine's own
+// configuration.
+func (a *App) apt(p *spec.Project, s *store.Store) (*aptindex.Client, error) {
+	apt, err := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), AptConfRoot: a.getenv("STONEMASON_APT_CONF"), Fallback: p.Releases.DebianMirrors})
+	return apt, exit.With(exit.Config, err)
 }
 
 // rows are the lines of the summary, in the plan's order.

@@ -41,7 +41,10 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report := a.checkup(ctx, p, m, g, s)
+	report, err := a.checkup(ctx, p, m, g, s)
+	if err != nil {
+		return err
+	}
 	if o.Format == "json" {
 		if err := a.json(report); err != nil {
 			return err
@@ -57,8 +60,12 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 
 // checkup asks the doctor for what the plan's nodes need and are not in the
 // store already.
-func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) *doctor.Report {
-	b := &build.Builder{Graph: g, Store: s, Sources: a.sources(p, s, discard()), Machine: m, Events: discard(), Jobs: a.jobs(p)}
+func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) (*doctor.Report, error) {
+	sources, err := a.sources(p, s, discard())
+	if err != nil {
+		return nil, err
+	}
+	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
 	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}}
 	var disk, memory, result int64
@@ -104,7 +111,7 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		{Path: s.Root(), What: "store", Bytes: disk},
 		{Path: filepath.Join(p.Root, "dist"), What: "bundle", Bytes: disk / 2},
 	}
-	return doctor.Check(ctx, needs)
+	return doctor.Check(ctx, needs), nil
 }
 
 // wouldAdopt reports whether amd-llvm would be adopted from this machine if

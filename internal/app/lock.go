@@ -16,6 +16,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/aptindex"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 )
 
@@ -34,20 +35,23 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 	}
 	if o.Check {
 		if err := plan.CheckLock(p); err != nil {
-			return err
+			return coded(err)
 		}
 		fmt.Fprintf(a.Out, "%s matches\n", spec.LockFile)
 		return nil
 	}
 	lock, err := plan.Expected(p)
 	if err != nil {
-		return exit.With(exit.Config, err)
+		return coded(err)
 	}
 	s, err := a.store(p)
 	if err != nil {
 		return err
 	}
-	apt := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), Fallback: p.Releases.DebianMirrors})
+	apt, err := a.apt(p, s)
+	if err != nil {
+		return err
+	}
 	for _, channel := range plan.Channels() {
 		set, ok := lock.Channels[channel]
 		if !ok {
@@ -55,11 +59,11 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 		}
 		release, _, err := plan.Choose(p, channel)
 		if err != nil {
-			return exit.With(exit.Config, err)
+			return coded(err)
 		}
 		for _, name := range slices.Sorted(maps.Keys(set.Sources)) {
 			source := set.Sources[name]
-			source.Tree = knownTree(p.Lock, channel, name, source.Commit)
+			source.Trees = knownTrees(p.Lock, channel, name, source.Commit)
 			if d := release.Pins[name].Debian; d != nil {
 				if err := lockDebian(ctx, apt, *d, &source); err != nil {
 					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
@@ -99,15 +103,39 @@ func lockDebian(ctx context.Context, apt *aptindex.Client, d spec.DebianPin, sou
 	return fmt.Errorf("%s %s has no file %s: it has %s", d.Source, d.Version, d.File, strings.Join(names, ", "))
 }
 
-// knownTree keeps the tree hash that an earlier lock recorded for a commit.
-func knownTree(old *spec.Lock, channel spec.Channel, name, commit string) string {
+// knownTrees keeps the tree ids that an earlier lock recorded for a commit.
+func knownTrees(old *spec.Lock, channel spec.Channel, name, commit string) map[string]string {
 	if old == nil {
-		return ""
+		return nil
 	}
 	if s := old.Channels[channel].Sources[name]; s.Commit == commit {
-		return s.Tree
+		return s.Trees
 	}
-	return ""
+	return nil
+}
+
+// recordTrees adds the tree ids that this build's fetches have seen for the
+// first time to the lock, so that the next fetch is held to them.
+func (a *App) recordTrees(p *spec.Project, channel spec.Channel, seen []source.Tree) error {
+	changed := false
+	for _, t := range seen {
+		set := p.Lock.Channels[channel]
+		locked, ok := set.Sources[t.Source]
+		if !ok || locked.Commit != t.Commit || locked.Trees[t.Folders] != "" {
+			continue
+		}
+		if locked.Trees == nil {
+			locked.Trees = map[string]string{}
+		}
+		locked.Trees[t.Folders] = t.ID
+		set.Sources[t.Source] = locked
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	a.note("%s now holds the ids of the git trees fetched: commit it", spec.LockFile)
+	return writeLock(filepath.Join(p.Root, spec.LockFile), p.Lock)
 }
 
 func lockedText(s spec.LockedSource) string {

@@ -49,7 +49,11 @@ func (a *App) PatchNew(ctx context.Context, o PatchOptions) error {
 			continue
 		}
 		pristine := filepath.Join(tmp, "src")
-		if err := a.sources(p, s, discard()).Prepare(ctx, n, pristine, io.Discard); err != nil {
+		sources, err := a.sources(p, s, discard())
+		if err != nil {
+			return err
+		}
+		if err := sources.Prepare(ctx, n, pristine, io.Discard); err != nil {
 			return err
 		}
 		dir := filepath.Join(p.Root, spec.PatchesDir, o.Component)
@@ -109,7 +113,11 @@ func (a *App) Source(ctx context.Context, o SourceOptions) error {
 			if err != nil {
 				return err
 			}
-			return a.sources(p, s, discard()).Prepare(ctx, n, dest, a.Out)
+			sources, err := a.sources(p, s, discard())
+			if err != nil {
+				return err
+			}
+			return sources.Prepare(ctx, n, dest, a.Out)
 		}
 	}
 	return a.nothing(g, []string{o.Component})

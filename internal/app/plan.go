@@ -53,7 +53,11 @@ func (a *App) planned(ctx context.Context, o PlanOptions) (*plannedGraph, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &build.Builder{Graph: g, Store: s, Sources: a.sources(p, s, discard()), Machine: m, Events: discard(), Jobs: a.jobs(p)}
+	sources, err := a.sources(p, s, discard())
+	if err != nil {
+		return nil, err
+	}
+	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
 	out := &plannedGraph{Graph: g}
 	for _, n := range g.Nodes {
@@ -93,7 +97,7 @@ func checkFormat(format string, allowed ...string) error {
 	if format == "" {
 		return nil
 	}
-	return exit.With(exit.Usage, oneOf("flag", "format", format, allowed))
+	return exit.With(exit.Usage, oneOf("-format", "format", format, allowed))
 }
 
 func (a *App) planText(g *plannedGraph) error {

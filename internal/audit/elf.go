@@ -142,7 +142,7 @@ func (f *elfFormat) searchPath(img *elfImage) []Finding {
 func (f *elfFormat) useful(img *elfImage, dir string) bool {
 	return slices.ContainsFunc(img.Needed, func(name string) bool {
 		e, how := f.tree.resolve(dir + "/" + name)
-		return how == found && e.mode.IsRegular()
+		return how == found && e.mode.IsRegular() && !strings.Contains(name, "/")
 	})
 }
 

@@ -151,7 +151,7 @@ func (r *resolver) gpusFor(c *spec.Component) []string {
 	exclude := slices.Concat(c.ExcludeGPUs, r.config().Components[c.Name].ExcludeGPUs)
 	targets, err := r.table.Expand(r.config().GPUs, exclude)
 	if err != nil {
-		return r.graph.GPUs // the excluded names were checked when the plan began
+		return r.graph.GPUs // every name was checked, and leaving some out mixes nothing
 	}
 	var names []string
 	for _, t := range targets {

@@ -14,73 +14,61 @@ import (
 )
 
 // choice is what was decided about a component on a host before its node is
-// filled in.
+// filled in. An artifact for any host has one choice; its host is the first
+// for which it can be had.
 type choice struct {
 	component *spec.Component
-	host      string // the platform that is built for; for AnyHost the build machine
+	id, host  string
 	on        bool
-	forced    bool // the user said off
+	forced    bool   // the user said off
+	said      string // the path in therock.yaml that switched it, or ""
 	why       string
 	blocked   string // why it cannot be on, whatever is asked
 	pulledBy  []string
+	forBuild  bool // it only serves the build machine
 	provider  *spec.Provider
+
+	settled, pulled bool // the two passes of nodes have been here
 }
 
-// nodes decides for every host what is on, and fills the graph.
+// nodes decides what is on, and why, in two passes: first what cannot be,
+// because something that it needs cannot; then what is switched on, with what
+// it needs. So nothing is pulled in by a component that is off in the end.
 func (r *resolver) nodes() error {
-	perHost := map[string]map[string]*choice{}
+	r.choices = map[string]*choice{}
 	for _, host := range r.graph.Hosts {
-		choices, err := r.decide(host)
-		if err != nil {
+		if err := r.decide(host, false); err != nil {
 			return err
 		}
-		perHost[host] = choices
 	}
-	// Components that serve builds run on the build machine. When that is no
-	// host of its own, they are decided for it too and go into no bundle.
-	buildOnly := map[string]bool{}
-	build := r.graph.Build
-	if perHost[build] == nil {
-		choices, err := r.decide(build)
-		if err != nil {
+	// What serves a build runs on the build machine, also when that is no
+	// host of its own; it goes into no bundle then.
+	if !slices.Contains(r.graph.Hosts, r.graph.Build) {
+		if err := r.decide(r.graph.Build, true); err != nil {
 			return err
 		}
-		needed := map[string]bool{}
-		for _, host := range r.graph.Hosts {
-			for name, c := range perHost[host] {
-				if c.on && c.component.Artifact == spec.AnyHost {
-					r.markNeeded(choices, name, needed)
-				}
-			}
-		}
-		for name, c := range choices {
-			if needed[name] && c.component.Artifact == spec.PerHost {
-				c.on, buildOnly[name] = c.blocked == "", true
-				c.why = "runs on the build machine"
-			} else {
-				delete(choices, name)
-			}
-		}
-		perHost[build] = choices
 	}
-	for _, host := range slices.Sorted(maps.Keys(perHost)) {
-		for _, name := range slices.Sorted(maps.Keys(perHost[host])) {
-			c := perHost[host][name]
-			id := nodeID(c.component, host)
-			if old := slices.IndexFunc(r.graph.Nodes, func(n *Node) bool { return n.ID == id }); old >= 0 {
-				if c.on && !r.graph.Nodes[old].Enabled {
-					r.graph.Nodes = slices.Delete(r.graph.Nodes, old, old+1)
-				} else {
-					continue // an artifact for any host is one node
-				}
-			}
-			n, err := r.node(c, host)
-			if err != nil {
+	ids := slices.Sorted(maps.Keys(r.choices))
+	for _, id := range ids {
+		r.settle(r.choices[id])
+	}
+	for _, id := range ids {
+		if c := r.choices[id]; c.on {
+			if err := r.pull(c); err != nil {
 				return err
 			}
-			n.ForBuild = buildOnly[name] && host == build
-			r.graph.Nodes = append(r.graph.Nodes, n)
 		}
+	}
+	for _, id := range ids {
+		c := r.choices[id]
+		if c.forBuild && !c.on {
+			continue
+		}
+		n, err := r.node(c)
+		if err != nil {
+			return err
+		}
+		r.graph.Nodes = append(r.graph.Nodes, n)
 	}
 	return nil
 }
@@ -92,56 +80,98 @@ func nodeID(c *spec.Component, host string) string {
 	return c.Name + "@" + host
 }
 
-// markNeeded collects what a component needs for its build, transitively.
-func (r *resolver) markNeeded(choices map[string]*choice, name string, needed map[string]bool) {
-	c := choices[name]
-	if c == nil || c.provider == nil {
+// decide makes the choices of one host, without what they need of each other.
+func (r *resolver) decide(host string, forBuild bool) error {
+	env, err := r.env(host)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
+		c := &choice{component: r.project.Components[name], host: host, forBuild: forBuild}
+		c.id = nodeID(c.component, host)
+		if old := r.choices[c.id]; old != nil && (forBuild || old.blocked == "") {
+			continue
+		}
+		r.wish(c)
+		if err := r.possible(c, env); err != nil {
+			return err
+		}
+		switch {
+		case forBuild:
+			c.on = false
+		case slices.Contains(r.only, name):
+			c.on, c.forced, c.why = true, false, "asked for"
+		case len(r.only) > 0 && c.on:
+			c.on, c.why = false, "not asked for"
+		}
+		c.on = c.on && c.blocked == ""
+		r.choices[c.id] = c
+	}
+	return nil
+}
+
+// needs lists the choices of what a choice needs, each once. What an artifact
+// for any host is built with runs on the build machine.
+func (r *resolver) needs(c *choice) []*choice {
+	var all []*choice
+	build, runtime := r.needIDs(c)
+	for _, id := range slices.Concat(build, runtime) {
+		if d := r.choices[id]; !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// settle blocks a choice when something that it needs is blocked.
+func (r *resolver) settle(c *choice) {
+	if c.settled || c.blocked != "" {
 		return
 	}
-	for _, dep := range slices.Concat(c.component.Needs.Build, c.provider.Needs.Build) {
-		if !needed[dep] {
-			needed[dep] = true
-			r.markNeeded(choices, dep, needed)
-			for _, run := range r.project.Components[dep].Needs.Runtime {
-				needed[run] = true
-			}
+	c.settled = true
+	for _, d := range r.needs(c) {
+		if r.settle(d); d.blocked != "" {
+			c.on, c.blocked = false, fmt.Sprintf("it needs %s: %s", d.component.Name, d.blocked)
+			return
 		}
 	}
 }
 
-// decide settles what is on for one host, and why.
-func (r *resolver) decide(host string) (map[string]*choice, error) {
-	env, err := r.env(host)
-	if err != nil {
-		return nil, err
+// pull switches on what an enabled choice needs.
+func (r *resolver) pull(c *choice) error {
+	if c.pulled {
+		return nil
 	}
-	choices := map[string]*choice{}
-	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
-		c := &choice{component: r.project.Components[name], host: host}
-		r.wish(c)
-		if err := r.possible(c, env); err != nil {
-			return nil, err
+	c.pulled = true
+	for _, d := range r.needs(c) {
+		if d.forced {
+			return located(r.config().At(d.said), "%s is switched off (%s), and %s needs it (%s): switch both on or both off", d.component.Name, d.why, c.component.Name, c.reason())
 		}
-		choices[name] = c
-	}
-	if len(r.only) > 0 {
-		for name, c := range choices {
-			switch {
-			case slices.Contains(r.only, name):
-				c.on, c.forced, c.why = true, false, "asked for"
-			case c.on:
-				c.on, c.why = false, "not asked for"
-			}
+		if !d.on {
+			d.on, d.pulledBy = true, []string{}
+		}
+		if d.pulledBy != nil && !slices.Contains(d.pulledBy, c.component.Name) {
+			d.pulledBy = append(d.pulledBy, c.component.Name)
+			slices.Sort(d.pulledBy)
+		}
+		if err := r.pull(d); err != nil {
+			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(choices)) {
-		if choices[name].on && len(choices[name].pulledBy) == 0 {
-			if err := r.require(choices, name); err != nil {
-				return nil, err
-			}
-		}
+	return nil
+}
+
+// reason says why a choice is on or off.
+func (c *choice) reason() string {
+	switch {
+	case c.blocked != "":
+		return c.blocked
+	case c.pulledBy == nil:
+		return c.why
+	case c.forBuild:
+		return "runs on the build machine, for " + strings.Join(c.pulledBy, ", ")
 	}
-	return choices, nil
+	return "needed by " + strings.Join(c.pulledBy, ", ")
 }
 
 // wish applies preset, group and component toggles, the most specific last.
@@ -154,12 +184,12 @@ func (r *resolver) wish(c *choice) {
 	if on, said := cfg.Groups[c.component.Group]; said {
 		c.on = on
 		c.why = fmt.Sprintf("groups.%s is %s", c.component.Group, onOff(on))
-		c.forced = !on
+		c.forced, c.said = !on, "groups."+c.component.Group
 	}
 	if t, said := cfg.Components[c.component.Name]; said && t.Enabled != nil {
 		c.on = *t.Enabled
 		c.why = fmt.Sprintf("components.%s is %s", c.component.Name, onOff(c.on))
-		c.forced = !c.on
+		c.forced, c.said = !c.on, "components."+c.component.Name
 	}
 }
 
@@ -185,6 +215,10 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 	}
 	if c.component.Planned != "" {
 		c.blocked = c.component.Planned
+		return nil
+	}
+	if len(r.gpusFor(c.component)) == 0 {
+		c.blocked = fmt.Sprintf("exclude_gpus leaves none of %s", strings.Join(r.graph.GPUs, ", "))
 		return nil
 	}
 	toggle := r.config().Components[name]
@@ -215,63 +249,25 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 		c.provider = p
 		return nil
 	}
+	if len(refused) == 0 {
+		refused = []string{"it has no provider source, which a workspace needs"}
+	}
 	c.blocked = "no way to obtain it: " + strings.Join(refused, "; ")
 	return nil
 }
 
-// require switches on what an enabled component needs. A need that cannot be
-// switches the component off again, and says so.
-func (r *resolver) require(choices map[string]*choice, name string) error {
-	c := choices[name]
-	if c.blocked != "" {
-		c.on = false
-		return nil
-	}
-	for _, dep := range slices.Concat(c.component.Needs.Build, c.provider.Needs.Build, c.component.Needs.Runtime, c.provider.Needs.Runtime) {
-		d := choices[dep]
-		if d.blocked != "" {
-			c.on, c.blocked = false, fmt.Sprintf("it needs %s: %s", dep, d.blocked)
-			return nil
-		}
-		if d.forced {
-			return located(r.config().At("components."+dep), "%s is switched off (%s), and %s needs it (%s): switch both on or both off", dep, d.why, name, c.why)
-		}
-		if !d.on {
-			d.on, d.why = true, ""
-		}
-		if d.why == "" && !slices.Contains(d.pulledBy, name) {
-			d.pulledBy = append(d.pulledBy, name)
-		}
-		if err := r.require(choices, dep); err != nil {
-			return err
-		}
-		if d.blocked != "" {
-			c.on, c.blocked = false, fmt.Sprintf("it needs %s: %s", dep, d.blocked)
-			return nil
-		}
-	}
-	return nil
-}
-
 // node fills in a node.
-func (r *resolver) node(c *choice, host string) (*Node, error) {
+func (r *resolver) node(c *choice) (*Node, error) {
 	s := c.component
 	n := &Node{
-		ID: nodeID(s, host), Component: s.Name, Host: host,
+		ID: c.id, Component: s.Name, Host: c.host, ForBuild: c.forBuild,
 		Summary: s.Summary, Group: s.Group, License: s.License, Homepage: s.Homepage,
-		Enabled: c.on, Why: c.why, PulledBy: c.pulledBy,
+		Enabled: c.on, Why: c.reason(), PulledBy: c.pulledBy,
 		Slices: s.Slices, Checks: s.Checks, Exceptions: s.Exceptions,
 		Estimate: estimate(s.Estimate),
 	}
 	if s.Artifact == spec.AnyHost {
 		n.Host = AnyHost
-	}
-	slices.Sort(n.PulledBy)
-	switch {
-	case c.blocked != "":
-		n.Enabled, n.Why = false, c.blocked
-	case c.why == "":
-		n.Why = "needed by " + strings.Join(n.PulledBy, ", ")
 	}
 	if c.provider == nil {
 		return n, nil
@@ -286,8 +282,7 @@ func (r *resolver) node(c *choice, host string) (*Node, error) {
 	if p.Estimate != nil {
 		n.Estimate = estimate(*p.Estimate)
 	}
-	n.Build = r.needIDs(slices.Concat(s.Needs.Build, p.Needs.Build), host, s.Artifact == spec.AnyHost)
-	n.Runtime = r.needIDs(slices.Concat(s.Needs.Runtime, p.Needs.Runtime), host, false)
+	n.Build, n.Runtime = r.needIDs(c)
 	if !n.Enabled {
 		return n, nil
 	}
@@ -312,20 +307,27 @@ func estimate(e spec.Estimate) Estimate {
 	return Estimate{CPU: e.CPU, Disk: int64(e.Disk), Memory: int64(e.Memory)}
 }
 
-// needIDs turns names into node IDs. What a host-independent artifact is
+// needIDs are the nodes that a choice needs. What an artifact for any host is
 // built with runs on the build machine.
-func (r *resolver) needIDs(names []string, host string, onBuild bool) []string {
-	var ids []string
-	for _, name := range names {
-		h := host
-		if onBuild {
-			h = r.graph.Build
-		}
-		if id := nodeID(r.project.Components[name], h); !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
+func (r *resolver) needIDs(c *choice) (build, runtime []string) {
+	var own spec.Needs
+	if c.provider != nil {
+		own = c.provider.Needs
 	}
-	return ids
+	host := c.host
+	if c.component.Artifact == spec.AnyHost {
+		host = r.graph.Build
+	}
+	ids := func(host string, lists ...[]string) []string {
+		var ids []string
+		for _, name := range slices.Concat(lists...) {
+			if id := nodeID(r.project.Components[name], host); !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	return ids(host, c.component.Needs.Build, own.Build), ids(c.host, c.component.Needs.Runtime, own.Runtime)
 }
 
 func (r *resolver) sources(n *Node, c *spec.Component) error {
@@ -340,7 +342,7 @@ func (r *resolver) sources(n *Node, c *spec.Component) error {
 			return located(c.At(fmt.Sprintf("sources.%s[%d].from", r.graph.Channel, i)), "release %s of channel %s has no source %q: it has %s", r.graph.Release, r.graph.Channel, ref.From, strings.Join(slices.Sorted(maps.Keys(r.locked.Sources)), ", "))
 		}
 		n.Sources = append(n.Sources, Source{
-			Name: ref.From, Version: locked.Version, Commit: locked.Commit, Tree: locked.Tree,
+			Name: ref.From, Version: locked.Version, Commit: locked.Commit, Tree: locked.Trees[spec.Folders(ref.Only, ref.Path)],
 			Package: locked.Package, Suite: locked.Suite, Pool: locked.Pool, URLs: locked.URLs,
 			SHA256: locked.SHA256, Size: locked.Size, Strip: locked.Strip,
 			Path: ref.Path, Only: ref.Only, Into: ref.Into,

@@ -54,6 +54,7 @@ type resolver struct {
 	table   *gpu.Table
 	locked  spec.LockedSet
 	targets []gpu.Target
+	choices map[string]*choice // by node ID
 }
 
 func (r *resolver) config() *spec.Config { return r.project.Config }
@@ -106,9 +107,19 @@ func (r *resolver) gpus() error {
 		return err
 	}
 	r.table = table
-	for i, name := range r.config().GPUs {
-		if _, err := table.Expand([]string{name}, nil); err != nil {
-			return located(r.config().At(fmt.Sprintf("gpus[%d]", i)), "%v", err)
+	if len(r.config().GPUs) == 0 {
+		return located(r.config().At("gpus"), "no GPU is named: name at least one target or family")
+	}
+	if err := r.known("gpus", r.config().At, r.config().GPUs); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
+		c := r.project.Components[name]
+		if err := r.known("exclude_gpus", c.At, c.ExcludeGPUs); err != nil {
+			return err
+		}
+		if err := r.known("components."+name+".exclude_gpus", r.config().At, r.config().Components[name].ExcludeGPUs); err != nil {
+			return err
 		}
 	}
 	if r.targets, err = table.Expand(r.config().GPUs, nil); err != nil {
@@ -120,7 +131,17 @@ func (r *resolver) gpus() error {
 	r.graph.Name = r.config().Name
 	if r.graph.Name == "" {
 		if r.graph.Name, err = table.BundleName(r.config().GPUs); err != nil {
-			return located(r.config().At("gpus"), "%v: give the bundle a name with the key name", err)
+			return located(r.config().At("gpus"), "%v (key name)", err)
+		}
+	}
+	return nil
+}
+
+// known checks that the table has the targets and families of a list.
+func (r *resolver) known(path string, at func(string) yamlx.Pos, names []string) error {
+	for i, name := range names {
+		if _, err := r.table.Expand([]string{name}, nil); err != nil {
+			return located(at(fmt.Sprintf("%s[%d]", path, i)), "%v", err)
 		}
 	}
 	return nil

@@ -3,15 +3,18 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/archive"
 	"github.com/stonemason-hip/stonemason/internal/exit"
@@ -19,6 +22,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/gitsource"
 	"github.com/stonemason-hip/stonemason/internal/patch"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
@@ -35,6 +39,25 @@ type Provider struct {
 	PoolURLs func(pool string) []string
 	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
 	Mirrors map[string][]string
+
+	mu    sync.Mutex
+	trees []Tree
+}
+
+// Tree is the id of what a git fetch delivered, for the lock.
+type Tree struct{ Source, Commit, Folders, ID string }
+
+func (p *Provider) saw(t Tree) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trees = append(p.trees, t)
+}
+
+// Trees lists what the git fetches so far have delivered.
+func (p *Provider) Trees() []Tree {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.trees)
 }
 
 // URLs lists the addresses of a source, alternates first.
@@ -43,18 +66,30 @@ func (p *Provider) URLs(s plan.Source) []string {
 	if s.Pool != "" {
 		urls = p.PoolURLs(s.Pool)
 	}
+	// The longest prefix says the most about an address, so its alternates
+	// come first.
+	prefixes := slices.SortedFunc(maps.Keys(p.Mirrors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
 	var all []string
+	add := func(u string) {
+		if !slices.Contains(all, u) {
+			all = append(all, u)
+		}
+	}
 	for _, u := range urls {
-		for prefix, alternates := range p.Mirrors {
+		for _, prefix := range prefixes {
 			if rest, ok := strings.CutPrefix(u, prefix); ok {
-				for _, a := range alternates {
-					all = append(all, strings.TrimSuffix(a, "/")+"/"+strings.TrimPrefix(rest, "/"))
+				for _, a := range p.Mirrors[prefix] {
+					add(strings.TrimSuffix(a, "/") + "/" + strings.TrimPrefix(rest, "/"))
 				}
 			}
 		}
 	}
-	all = append(all, urls...)
-	return slices.Compact(all)
+	for _, u := range urls {
+		add(u)
+	}
+	return all
 }
 
 // Fetch brings the bytes of a source to this machine without unpacking them.
@@ -87,6 +122,11 @@ func (p *Provider) Prepare(ctx context.Context, n *plan.Node, dir string, log io
 	}()
 	for i, s := range n.Sources {
 		into := filepath.Join(tmp, filepath.FromSlash(s.Into))
+		for _, name := range []string{s.Into, s.Path} {
+			if name != "" && !filepath.IsLocal(filepath.FromSlash(name)) {
+				return exit.Withf(exit.Config, "source %s of %s: %q does not stay inside its folder", s.Name, n.Component, name)
+			}
+		}
 		if i > 0 && s.Into == "" {
 			return fmt.Errorf("source %s of %s needs into: the source folder is taken by %s", s.Name, n.Component, n.Sources[0].Name)
 		}
@@ -142,12 +182,13 @@ func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io
 		return copyWorkspace(ctx, dir, into)
 	case s.Commit != "":
 		fmt.Fprintf(log, "+ git checkout %s of %s\n", s.Commit, strings.Join(p.URLs(s), ", "))
-		_, err := gitsource.Fetch(ctx, gitsource.Request{
+		got, err := gitsource.Fetch(ctx, gitsource.Request{
 			URLs: p.URLs(s), Commit: s.Commit, Tree: s.Tree, Sparse: folders(s), Dest: whole, CacheDir: p.Checkouts,
 		})
 		if err != nil {
 			return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
 		}
+		p.saw(Tree{Source: s.Name, Commit: s.Commit, Folders: spec.Folders(s.Only, s.Path), ID: got.Tree})
 	default:
 		file, err := p.Fetch(ctx, s)
 		if err != nil {
@@ -158,7 +199,10 @@ func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io
 			return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
 		}
 	}
-	return moveInto(filepath.Join(whole, filepath.FromSlash(s.Path)), into)
+	if err := moveInto(whole, s.Path, into); err != nil {
+		return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+	}
+	return nil
 }
 
 // folders are what is taken out of a source: Only, else Path, else everything.
@@ -172,17 +216,35 @@ func folders(s plan.Source) []string {
 	return nil
 }
 
-// moveInto moves the entries of a folder into another.
-func moveInto(from, into string) error {
+// moveInto moves the entries of a folder of a source into another folder.
+// Nothing that is there already is replaced.
+func moveInto(whole, folder, into string) error {
+	// A symbolic link in a git tree may lead anywhere: what is moved must be
+	// the source's own.
+	from, err := filepath.EvalSymlinks(filepath.Join(whole, filepath.FromSlash(folder)))
+	if err != nil {
+		return fmt.Errorf("it has no folder %q", folder)
+	}
+	real, err := filepath.EvalSymlinks(whole)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(real, from); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("its folder %q is a symbolic link out of the source", folder)
+	}
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		return fmt.Errorf("source has no such folder: %w", err)
+		return fmt.Errorf("%q is no folder of it", folder)
 	}
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(into, e.Name())); err != nil {
+		to := filepath.Join(into, e.Name())
+		if _, err := os.Lstat(to); err == nil {
+			return fmt.Errorf("%s is there already, from another source: give it a folder of its own with into", e.Name())
+		}
+		if err := os.Rename(filepath.Join(from, e.Name()), to); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/stonemason-hip/stonemason/internal/yamlx"
+import (
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
 
 // Config is therock.yaml: what to build.
 type Config struct {
@@ -28,7 +32,8 @@ type Config struct {
 	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order"`
 	Budget  Budget              `yaml:"budget" doc:"how much of the machine a build may use"`
 
-	src *yamlx.Source
+	src       *yamlx.Source
+	overrides map[string]string // path → the flag or variable that replaced it
 }
 
 // Toggle says what the user wants of one component: either just on or off, or
@@ -83,5 +88,22 @@ func (Toggle) Forms() []any {
 	return []any{false, plain{}}
 }
 
-// At is the position of a path in therock.yaml, such as components.hipify.
-func (c *Config) At(path string) yamlx.Pos { return at(c.src, path) }
+// At is the position of a path in therock.yaml, such as components.hipify. Of
+// what a flag or a variable replaced, it is that flag or variable.
+func (c *Config) At(path string) yamlx.Pos {
+	for p := path; p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
+		if origin, ok := c.overrides[p]; ok {
+			return yamlx.Pos{File: origin}
+		}
+	}
+	return at(c.src, path)
+}
+
+// Override notes that a flag (-gpus) or variable (STONEMASON_GPUS) replaced
+// what therock.yaml says at a path, so that mistakes are found there.
+func (c *Config) Override(path, origin string) {
+	if c.overrides == nil {
+		c.overrides = map[string]string{}
+	}
+	c.overrides[path] = origin
+}
