@@ -1,3 +1,5 @@
+//go:build mage
+
 // The command surface: one thin function a target. A target parses its flags,
 // calls a verb of package app, and turns its error into an exit code.
 package main

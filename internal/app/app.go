@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,15 +18,18 @@ import (
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/fetch"
 	"github.com/stonemason-hip/stonemason/internal/gitsource"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/internal/trace"
 	"github.com/stonemason-hip/stonemason/internal/ui"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
+	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -150,6 +154,13 @@ func (a *App) override(p *spec.Project, w Wishes, from func(flag string) string)
 	}
 	if w.GPUs != "" {
 		c.GPUs = fields(w.GPUs)
+		table, err := gpu.Load()
+		if err != nil {
+			return err
+		}
+		if _, err := table.Expand(c.GPUs, nil); err != nil {
+			return fmt.Errorf("%s: %w", from("gpus"), err)
+		}
 		c.Override("gpus", from("gpus"))
 		if w.Name == "" && len(c.GPUs) > 1 {
 			c.Name = strings.Join(c.GPUs, "-")
@@ -322,20 +333,29 @@ func (a *App) resolve(ctx context.Context, p *spec.Project, m *machine.Machine, 
 
 // upstream reports why the upstream channel cannot be reached.
 func (a *App) upstream(ctx context.Context, p *spec.Project) error {
-	repo, ok := p.Releases.Repositories["llvm-project"]
-	if !ok || len(repo.URLs) == 0 {
-		return errors.New("no repository llvm-project is declared")
+	repos := p.Releases.Repositories
+	if len(repos) == 0 {
+		return nil // nothing to reach
+	}
+	name := "llvm-project"
+	if _, ok := repos[name]; !ok {
+		name = slices.Min(slices.Collect(maps.Keys(repos)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	u, err := url.Parse(repo.URLs[0])
-	if err != nil {
-		return err
+	var silent []string
+	sources := source.Provider{Mirrors: p.Config.Mirrors}
+	for _, address := range sources.URLs(plan.Source{URLs: repos[name].URLs}) {
+		if gitsource.Reachable(ctx, address) == nil {
+			return nil
+		}
+		host := fetch.Redact(address)
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			host = u.Host
+		}
+		silent = append(silent, host)
 	}
-	if err := gitsource.Reachable(ctx, repo.URLs[0]); err != nil {
-		return fmt.Errorf("%s does not answer", u.Host)
-	}
-	return nil
+	return fmt.Errorf("%s does not answer", strings.Join(slices.Compact(silent), ", "))
 }
 
 func (a *App) jobs(p *spec.Project) int {

@@ -65,6 +65,9 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	if len(g.Enabled()) == 0 {
 		return a.nothing(g, o.Only)
 	}
+	if err := buildable(g); err != nil {
+		return err
+	}
 	if g.ChannelWhy != "" {
 		a.note("channel %s: %s", g.Channel, g.ChannelWhy)
 	}
@@ -116,6 +119,16 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 		return err
 	}
 	return buildErr
+}
+
+// buildable refuses what can be planned and not be built on this machine.
+func buildable(g *plan.Graph) error {
+	for _, n := range g.Enabled() {
+		if n.Host != plan.AnyHost && n.Host != g.Build {
+			return exit.Withf(exit.Unsupported, "%s for %s cannot be built on %s: build it on a %s machine", n.Component, n.Host, g.Build, n.Host)
+		}
+	}
+	return nil
 }
 
 // prepared plans, and sees to it that the machine has what the plan needs. As

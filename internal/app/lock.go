@@ -52,6 +52,7 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 	if err != nil {
 		return err
 	}
+	unsigned := map[string]string{} // suite → why
 	for _, channel := range plan.Channels() {
 		set, ok := lock.Channels[channel]
 		if !ok {
@@ -68,10 +69,16 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 				if err := lockDebian(ctx, apt, *d, &source); err != nil {
 					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
 				}
+				if r, err := apt.Release(ctx, d.Suite); err == nil && !r.Signed {
+					unsigned[d.Suite] = r.Unsigned
+				}
 			}
 			set.Sources[name] = source
 			fmt.Fprintf(a.Out, "%s %s %s: %s\n", channel, set.Release, name, lockedText(source))
 		}
+	}
+	for _, suite := range slices.Sorted(maps.Keys(unsigned)) {
+		a.note("warning: nobody vouches for the index of suite %s: %s", suite, unsigned[suite])
 	}
 	return writeLock(filepath.Join(p.Root, spec.LockFile), lock)
 }

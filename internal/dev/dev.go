@@ -43,6 +43,7 @@ func Lint(ctx context.Context, out, errs io.Writer) error {
 	for _, argv := range [][]string{
 		{"go", "vet", "./..."},
 		{"go", "vet", "-tags", "e2e", "./internal/e2e"},
+		{"go", "vet", "-tags", "mage", "./magefiles"},
 		{"go", "tool", "staticcheck", "./..."},
 	} {
 		if err := run(ctx, out, errs, argv...); err != nil {
