@@ -111,7 +111,7 @@ func (t *tree) resolve(name string) (*entry, outcome) {
 			at = next.path
 			continue
 		}
-		if follows++; follows > 1<<30 {
+		if follows++; follows > maxFollow {
 			return nil, loops
 		}
 		if path.IsAbs(next.target) {

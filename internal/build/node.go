@@ -12,8 +12,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/renameio/v2"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -105,7 +107,17 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	}
 	defer file.Close()
 	work := b.Work(n, k.ID)
-	if err := os.RemoveAll(filepath.Join(work, "stage")); err != nil {
+	done, err := loadProgress(work, k)
+	if err != nil {
+		return err
+	}
+	// What is gone on with is what finished steps left. Where none is known,
+	// all of the folder goes; and a wish to build again means all steps.
+	leftover := filepath.Join(work, "stage")
+	if len(done.Steps) == 0 || slices.Contains(b.Rebuild, n.Component) {
+		leftover, done.Steps = work, nil
+	}
+	if err := os.RemoveAll(leftover); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
 	for _, dir := range []string{"home", "tmp", "build", "stage"} {
@@ -113,9 +125,8 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 			return fmt.Errorf("build: %w", err)
 		}
 	}
-	done, err := loadProgress(work, k)
-	if err != nil {
-		return err
+	if err := os.WriteFile(filepath.Join(work, "key"), []byte(k.Text), 0o644); err != nil {
+		return fmt.Errorf("build: %w", err)
 	}
 	if len(n.Sources) > 0 && !slices.Contains(done.Steps, "source") {
 		if err := b.inStep(n, "source", file, func(out io.Writer) error {
@@ -123,7 +134,10 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 			if err := os.RemoveAll(src); err != nil {
 				return err
 			}
-			return b.Sources.Prepare(ctx, n, src, out)
+			if err := b.Sources.Prepare(ctx, n, src, out); err != nil {
+				return err
+			}
+			return b.unchanged(ctx, n, k, contents)
 		}); err != nil {
 			return err
 		}
@@ -177,6 +191,19 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 		return nil
 	}
 	return os.RemoveAll(work)
+}
+
+// unchanged makes sure that the workspace that was copied is the one that the
+// key names: somebody may be typing in it.
+func (b *Builder) unchanged(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content) error {
+	if !slices.ContainsFunc(n.Sources, func(s plan.Source) bool { return s.Workspace != "" }) {
+		return nil
+	}
+	now, err := b.Key(ctx, n, contents)
+	if err == nil && now.ID != k.ID {
+		err = exit.With(exit.Source, errors.New("the workspace was changed while it was copied: build again"))
+	}
+	return err
 }
 
 // inStep runs one step between its events, with its output going to the log
@@ -236,7 +263,7 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 	if slices.Contains(n.Tools, "llvm") {
 		r.LLVM = b.Machine.LLVM
 		if dep := b.llvmFromGraph(n); dep != nil {
-			r.LLVM = &llvm.Install{Prefix: filepath.Join(r.Deps[dep.Component], "lib", "llvm"), Version: dep.Version}
+			r.LLVM = built(filepath.Join(r.Deps[dep.Component], "lib", "llvm"), dep.Version)
 		}
 	}
 	return r, nil
@@ -292,7 +319,7 @@ func loadProgress(work string, k key.Key) (*progress, error) {
 	p := &progress{Key: k.ID}
 	data, err := os.ReadFile(filepath.Join(work, "progress.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return p, os.WriteFile(filepath.Join(work, "key"), []byte(k.Text), 0o644)
+		return p, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build: %w", err)
@@ -314,4 +341,13 @@ func (p *progress) add(work, step string) error {
 		return fmt.Errorf("build: %w", err)
 	}
 	return nil
+}
+
+// built describes an LLVM that this build has made.
+func built(prefix, version string) *llvm.Install {
+	i := &llvm.Install{Prefix: prefix, Version: version, BinDir: filepath.Join(prefix, "bin"), LibDir: filepath.Join(prefix, "lib"), HasDev: true}
+	if v, err := semver.NewVersion(version); err == nil {
+		i.Major = int(v.Major())
+	}
+	return i
 }
