@@ -435,7 +435,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 		}
 		g.progress()
 	}
-	if most := g.fetcher.most(g.req); false && g.n > most {
+	if most := g.fetcher.most(g.req); g.n > most {
 		return n, g.fail(giveUp("more than %d bytes, no more are taken", most))
 	}
 	if isPage(g.head, g.req.Name) && (len(g.head) == 512 || err != nil) {
