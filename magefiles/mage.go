@@ -163,7 +163,6 @@ func (Patch) New(ctx context.Context, component, edited, title string, why, upst
 	return door(app.New().PatchNew(ctx, app.PatchOptions{Component: component, Edited: edited, Title: title, Why: value(why), Upstream: value(upstream)}))
 }
 
-
 // Source puts a component's patched source into a new folder, to work on.
 func Source(ctx context.Context, component, dest string, channel, provider *string) error {
 	wishes := app.Wishes{Channel: value(channel)}

@@ -325,10 +325,20 @@ func (a *App) resolve(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		}
 	}
 	g, err := plan.Resolve(p, plan.Facts{
-		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: m.LLVMVersion(),
+		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: llvmVersion(m),
 		UpstreamError: func() error { return a.upstream(ctx, p) },
 	}, only)
 	return g, coded(err)
+}
+
+// llvmVersion is the version of the LLVM that will be adopted. A Linux machine
+// without one is planned for as if it had the one that the preflight installs;
+// once that is there, the plan is made again.
+func llvmVersion(m *machine.Machine) string {
+	if v := m.LLVMVersion(); v != "" || m.Platform.OS != "linux" {
+		return v
+	}
+	return "22.0.0"
 }
 
 // upstream reports why the upstream channel cannot be reached.

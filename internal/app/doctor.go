@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,7 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 // checkup asks the doctor for what the plan's nodes need and are not in the
 // store already.
 func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) (*doctor.Report, error) {
+	g = a.hoped(p, m, g)
 	sources, err := a.sources(p, s, discard())
 	if err != nil {
 		return nil, err
@@ -71,10 +73,8 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	var disk, memory, result int64
 	want := map[string][]string{} // tool → components
 	for _, n := range g.Nodes {
-		// An LLVM that is not there yet may be what keeps amd-llvm from being
-		// adopted: it counts as needed when adopting is what was asked for.
 		for _, tool := range n.Tools {
-			if n.Enabled && !forecast[n.ID].Cached {
+			if ownLLVM := strings.HasPrefix(tool, "llvm") && buildsLLVM(g, n); n.Enabled && !forecast[n.ID].Cached && !ownLLVM {
 				want[tool] = append(want[tool], n.Component)
 			}
 		}
@@ -83,10 +83,6 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 			memory = max(memory, n.Estimate.Memory)
 		}
 		result += forecast[n.ID].Action.Bytes
-	}
-	if a.wouldAdopt(p, m, g) {
-		want["llvm"] = append(want["llvm"], "amd-llvm")
-		want["patchelf"] = append(want["patchelf"], "amd-llvm")
 	}
 	for _, tool := range []string{"cmake", "ninja", "patchelf", "perl", "python3"} {
 		if len(want[tool]) > 0 {
@@ -114,14 +110,37 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	return doctor.Check(ctx, needs), nil
 }
 
-// wouldAdopt reports whether amd-llvm would be adopted from this machine if
-// it had an LLVM.
-func (a *App) wouldAdopt(p *spec.Project, m *machine.Machine, g *plan.Graph) bool {
-	if m.LLVM != nil || m.Platform.OS != "linux" || !slices.Contains(g.Hosts, m.Platform.String()) {
-		return false
+// hopedLLVM stands for an LLVM that can be installed and adopted.
+const hopedLLVM = "22.0.0"
+
+// hoped is the plan to prepare the machine for. Where there is no LLVM, it is
+// the plan with one, if something would adopt it then: to install an LLVM takes
+// minutes, to build one hours.
+func (a *App) hoped(p *spec.Project, m *machine.Machine, g *plan.Graph) *plan.Graph {
+	if m.LLVM != nil {
+		return g
 	}
-	t := p.Config.Components["amd-llvm"]
-	return (t.Provider == "" || t.Provider == spec.AnyProvider || t.Provider == spec.System) && (t.Enabled == nil || *t.Enabled)
+	facts := plan.Facts{Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: hopedLLVM, UpstreamError: func() error {
+		if g.Channel == spec.Upstream {
+			return nil
+		}
+		return errors.New(g.ChannelWhy)
+	}}
+	hoped, err := plan.Resolve(p, facts, g.Only)
+	if err != nil || !slices.ContainsFunc(hoped.Enabled(), func(n *plan.Node) bool {
+		return n.Provider == spec.System && slices.Contains(n.Tools, "llvm")
+	}) {
+		return g
+	}
+	return hoped
+}
+
+// buildsLLVM reports whether a node gets its LLVM from the plan itself.
+func buildsLLVM(g *plan.Graph, n *plan.Node) bool {
+	return slices.ContainsFunc(n.Build, func(id string) bool {
+		dep := g.Node(id)
+		return dep.Component == "amd-llvm" && dep.Provider != spec.System
+	})
 }
 
 func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
@@ -130,7 +149,7 @@ func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
 		if m.LLVM == nil {
 			item.Status = doctor.Missing
 			for _, i := range m.LLVMs {
-				item.Found = fmt.Sprintf("%s in %s: %s", i.Version, i.Prefix, strings.Join(i.Unusable, ", "))
+				item.Found = strings.TrimSpace(fmt.Sprintf("%s in %s: %s", i.Version, i.Prefix, strings.Join(i.Unusable, ", ")))
 			}
 			return item
 		}
