@@ -99,7 +99,7 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			results[n.ID] = &Result{Node: n, Outcome: trace.Skipped, Reason: err.Error(), Err: err}
 			b.Events.Emit(trace.Event{Kind: trace.NodeEnd, Host: n.Host, Node: n.Component, Outcome: trace.Skipped, Reason: err.Error()})
 		} else if first == nil {
-			first = err
+			first = fmt.Errorf("%s: %w", n.ID, err)
 		}
 	}
 	if first == nil && ctx.Err() != nil {

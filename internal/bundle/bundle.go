@@ -5,16 +5,20 @@ package bundle
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/build"
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
@@ -72,12 +76,22 @@ func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[str
 	if err != nil {
 		return nil, false, err
 	}
+	own, err := m.ownFiles()
+	if err != nil {
+		return nil, false, err
+	}
 	data, err := json.MarshalIndent(m, "", " ")
 	if err != nil {
 		return nil, false, err
 	}
 	data = append(data, '\n')
-	if old, err := os.ReadFile(filepath.Join(dir, ManifestFile)); err == nil && bytes.Equal(old, data) {
+	// Another build of this checkout may be composing the same folder.
+	unlock, err := s.Lock("bundle-" + fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:12])
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	if old, err := os.ReadFile(filepath.Join(dir, ManifestFile)); err == nil && bytes.Equal(old, data) && intact(dir, m) {
 		return m, false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -89,7 +103,7 @@ func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[str
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	fresh := filepath.Join(tmp, "new")
-	if err := fill(ctx, s, g, results, host, fresh, m, data); err != nil {
+	if err := fill(ctx, s, g, results, host, fresh, own, data); err != nil {
 		return nil, false, fmt.Errorf("bundle %s: %w", host, err)
 	}
 	// Two renames: for a moment there is no bundle, but never half of one.
@@ -117,7 +131,7 @@ func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, h
 		c := Component{
 			Name: n.Component, Host: n.Host, Version: n.Version, License: n.License, Provider: string(n.Provider),
 			Key: string(res.Key.ID), Content: string(res.Action.Content), Bytes: res.Action.Bytes,
-			Slices: map[string]int{}, Sources: n.Sources, Patches: n.Patches, Exceptions: n.Exceptions,
+			Slices: map[string]int{}, Sources: portable(n.Sources), Patches: n.Patches, Exceptions: n.Exceptions,
 		}
 		for _, id := range n.Runtime {
 			c.Needs = append(c.Needs, g.Node(id).Component)
@@ -127,7 +141,7 @@ func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, h
 				continue
 			}
 			if other, taken := owner[f.Path]; taken {
-				return nil, fmt.Errorf("bundle: %s and %s both hold %s", other, n.Component, f.Path)
+				return nil, conflict("%s and %s both hold %s", other, n.Component, f.Path)
 			}
 			owner[f.Path] = n.Component
 			c.Slices[f.Slice]++
@@ -136,10 +150,36 @@ func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, h
 		m.Components = append(m.Components, c)
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	for _, f := range m.Files {
+		for d := path.Dir(f.Path); d != "."; d = path.Dir(d) {
+			if other, taken := owner[d]; taken {
+				return nil, conflict("%s holds %s, and %s holds %s", other, d, f.Component, f.Path)
+			}
+		}
+	}
 	return m, nil
 }
 
-func fill(ctx context.Context, s *store.Store, g *plan.Graph, results map[string]*build.Result, host, dir string, m *Manifest, manifest []byte) error {
+// conflict is the error of two artifacts that do not go into one bundle.
+func conflict(format string, args ...any) error {
+	return exit.Withf(exit.Config, "bundle: "+format+": install one of them elsewhere, or switch it off", args...)
+}
+
+// portable leaves out of sources what only this machine understands: addresses
+// of its own files, and where a workspace lies.
+func portable(sources []plan.Source) []plan.Source {
+	var out []plan.Source
+	for _, s := range sources {
+		s.URLs = slices.DeleteFunc(slices.Clone(s.URLs), func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "file:") })
+		if filepath.IsAbs(s.Workspace) {
+			s.Workspace = filepath.Base(s.Workspace)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func fill(ctx context.Context, s *store.Store, g *plan.Graph, results map[string]*build.Result, host, dir string, own map[string][]byte, manifest []byte) error {
 	for _, n := range g.Bundled(host) {
 		tree, err := s.Tree(results[n.ID].Action.Content)
 		if err != nil {
@@ -149,21 +189,90 @@ func fill(ctx context.Context, s *store.Store, g *plan.Graph, results map[string
 			return err
 		}
 	}
-	var sbom bytes.Buffer
-	if err := writeSBOM(&sbom, m); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if err := write(dir, name, own[name]); err != nil {
+			return err
+		}
+	}
+	return write(dir, ManifestFile, manifest) // the last: see intact
+}
+
+func write(dir, name string, data []byte) error {
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{ManifestFile: manifest, SBOMFile: sbom.Bytes(), EnvFile: []byte(envScript)} {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(file, data, 0o644)
 }
+
+// ownFiles makes the files that no component brings, and enters them into the
+// manifest.
+func (m *Manifest) ownFiles() (map[string][]byte, error) {
+	var sbom bytes.Buffer
+	if err := writeSBOM(&sbom, m); err != nil {
+		return nil, err
+	}
+	own := map[string][]byte{SBOMFile: sbom.Bytes(), EnvFile: []byte(envScript)}
+	for name, data := range own {
+		if i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == name }); i >= 0 {
+			return nil, fmt.Errorf("bundle: %s holds %s, which is the bundle's own", m.Files[i].Component, name)
+		}
+		m.Files = append(m.Files, File{Component: "bundle", File: store.File{
+			Entry: treehash.Entry{Path: name, Type: treehash.File, SHA256: fmt.Sprintf("%x", sha256.Sum256(data)), Size: int64(len(data))},
+			Slice: string(spec.Doc),
+		}})
+	}
+	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return own, nil
+}
+
+// intact reports whether a bundle still looks as it was composed, without
+// reading its files: same paths, kinds, sizes and modes, and nothing written
+// after the manifest, which is written last.
+func intact(dir string, m *Manifest) bool {
+	manifest, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(ManifestFile)))
+	if err != nil {
+		return false
+	}
+	want := map[string]File{}
+	for _, f := range m.Files {
+		want[f.Path] = f
+	}
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if rel == ManifestFile {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f, listed := want[rel]
+		delete(want, rel)
+		same := listed && !info.ModTime().After(manifest.ModTime())
+		switch f.Type {
+		case treehash.Symlink:
+			target, err := os.Readlink(file)
+			same = same && err == nil && target == f.Target
+		default:
+			same = same && info.Mode().IsRegular() && info.Size() == f.Size && (info.Mode()&0o100 != 0) == f.Exec
+		}
+		if !same {
+			return errDamaged
+		}
+		return nil
+	})
+	return err == nil && len(want) == 0
+}
+
+var errDamaged = errors.New("the bundle is not as it was composed")
 
 // envScript finds the bundle by its own place, so that it needs no editing
 // when the bundle is moved.
@@ -228,7 +337,7 @@ func Damage(ctx context.Context, dir string, m *Manifest) ([]string, error) {
 		delete(found, f.Path)
 	}
 	for path := range found {
-		if path != ManifestFile && path != SBOMFile && path != EnvFile {
+		if path != ManifestFile {
 			damage = append(damage, path+": not in the manifest")
 		}
 	}

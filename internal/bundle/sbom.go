@@ -55,8 +55,12 @@ func purl(s plan.Source) string {
 			arch = strings.TrimSuffix(base[strings.LastIndex(base, "_")+1:], ".deb")
 		}
 		return sbom.DebianPURL("debian", name, version, arch)
-	case len(s.URLs) > 0:
-		return sbom.GenericPURL(s.Name, s.Version, s.URLs[0], s.SHA256)
+	case s.SHA256 != "":
+		address := ""
+		if len(s.URLs) > 0 {
+			address = s.URLs[0]
+		}
+		return sbom.GenericPURL(s.Name, s.Version, address, s.SHA256)
 	}
 	return ""
 }

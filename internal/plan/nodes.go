@@ -181,15 +181,18 @@ func (r *resolver) wish(c *choice) {
 	if slices.Contains(c.component.Presets, string(cfg.Preset)) {
 		c.on, c.why = true, fmt.Sprintf("preset %s", cfg.Preset)
 	}
+	say := func(path string, on bool) {
+		c.on, c.forced, c.said = on, !on, path
+		c.why = fmt.Sprintf("%s is %s", path, onOff(on))
+		if origin := cfg.Overridden(path); origin != "" {
+			c.why += " by " + origin
+		}
+	}
 	if on, said := cfg.Groups[c.component.Group]; said {
-		c.on = on
-		c.why = fmt.Sprintf("groups.%s is %s", c.component.Group, onOff(on))
-		c.forced, c.said = !on, "groups."+c.component.Group
+		say("groups."+c.component.Group, on)
 	}
 	if t, said := cfg.Components[c.component.Name]; said && t.Enabled != nil {
-		c.on = *t.Enabled
-		c.why = fmt.Sprintf("components.%s is %s", c.component.Name, onOff(c.on))
-		c.forced, c.said = !c.on, "components."+c.component.Name
+		say("components."+c.component.Name, *t.Enabled)
 	}
 }
 
@@ -359,7 +362,7 @@ func (r *resolver) patches(n *Node) error {
 	if err != nil {
 		return err
 	}
-	target := patch.Target{Version: n.Version, Channel: string(r.graph.Channel), LLVM: r.facts.LLVM, Host: n.Host}
+	target := patch.Target{Version: n.Version, Channel: string(r.graph.Channel), LLVM: r.llvmFor(n), Host: n.Host}
 	if p, err := platform.Parse(n.Host); err == nil {
 		target.HostOS = p.OS
 	}
@@ -374,6 +377,25 @@ func (r *resolver) patches(n *Node) error {
 		n.SkippedPatches = append(n.SkippedPatches, SkippedPatch{File: spec.PatchesDir + "/" + n.Component + "/" + s.File, Reason: s.Reason})
 	}
 	return nil
+}
+
+// llvmFor is the version of the LLVM that a node is built against: the
+// machine's, unless the plan builds one; "" when it is not known. A source
+// that has no version but the release's does not tell LLVM's.
+func (r *resolver) llvmFor(n *Node) string {
+	for _, id := range n.Build {
+		d := r.choices[id]
+		if d.component.Name != "amd-llvm" || d.provider == nil || d.provider.Kind == spec.System {
+			continue
+		}
+		for _, ref := range d.component.Sources[r.graph.Channel] {
+			if v := r.locked.Sources[ref.From].Version; v != r.graph.Release {
+				return v
+			}
+		}
+		return ""
+	}
+	return r.facts.LLVM
 }
 
 func onOff(on bool) string {

@@ -60,7 +60,7 @@ type resolver struct {
 func (r *resolver) config() *spec.Config { return r.project.Config }
 
 func (r *resolver) hosts() error {
-	r.graph = &Graph{Schema: 1, Build: r.facts.Build.String(), Preset: string(r.config().Preset)}
+	r.graph = &Graph{Schema: 1, Build: r.facts.Build.String(), Preset: string(r.config().Preset), Only: r.only}
 	for i, name := range r.config().Hosts {
 		p := r.facts.Build
 		if name != "native" {

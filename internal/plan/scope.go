@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+
 	"github.com/stonemason-hip/stonemason/internal/expr"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
@@ -16,7 +18,7 @@ func Scope() expr.Scope {
 		"release":    {Type: expr.String},
 		"preset":     {Type: expr.String},
 		"gpus":       {Type: expr.Set},
-		"llvm":       {Type: expr.String}, // version of the LLVM that would be adopted, or ""
+		"llvm":       {Type: expr.String}, // version of the LLVM that would be adopted, or 0
 	}
 }
 
@@ -35,6 +37,6 @@ func (r *resolver) env(host string) (expr.Env, error) {
 		"release":    expr.StringValue(r.graph.Release),
 		"preset":     expr.StringValue(r.graph.Preset),
 		"gpus":       expr.SetValue(r.graph.GPUs...),
-		"llvm":       expr.StringValue(r.facts.LLVM),
+		"llvm":       expr.StringValue(cmp.Or(r.facts.LLVM, "0")), // so that semver() can compare
 	}, nil
 }

@@ -91,12 +91,21 @@ func (Toggle) Forms() []any {
 // At is the position of a path in therock.yaml, such as components.hipify. Of
 // what a flag or a variable replaced, it is that flag or variable.
 func (c *Config) At(path string) yamlx.Pos {
-	for p := path; p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
-		if origin, ok := c.overrides[p]; ok {
-			return yamlx.Pos{File: origin}
-		}
+	if origin := c.Overridden(path); origin != "" {
+		return yamlx.Pos{File: origin}
 	}
 	return at(c.src, path)
+}
+
+// Overridden is the flag or variable that replaced what therock.yaml says at a
+// path or around it, or "".
+func (c *Config) Overridden(path string) string {
+	for p := path; p != ""; p = p[:max(0, strings.LastIndexAny(p, ".["))] {
+		if origin, ok := c.overrides[p]; ok {
+			return origin
+		}
+	}
+	return ""
 }
 
 // Override notes that a flag (-gpus) or variable (STONEMASON_GPUS) replaced

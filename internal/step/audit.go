@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,7 +42,10 @@ func (s *Audit) Run(ctx context.Context, r *Run) error {
 			bad = append(bad, line)
 		}
 	}
-	if len(bad) > 0 {
+	if len(bad) == 1 {
+		return errors.New(bad[0])
+	}
+	if len(bad) > 1 {
 		return fmt.Errorf("%d findings:\n  %s", len(bad), strings.Join(bad, "\n  "))
 	}
 	return nil

@@ -55,17 +55,23 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 	if r.CC == nil || r.CXX == nil {
 		return errors.New("no C and C++ compiler was chosen: add c++ to tools in the component's yaml")
 	}
+	// The headers of a need lie in the store: where that is must not show.
+	neutral := map[string]string{r.Source: "source", r.BuildDir: "build", r.Stage: "prefix"}
+	for name, tree := range r.Deps {
+		neutral[tree] = name
+	}
 	file := filepath.Join(r.Work, "toolchain.cmake")
 	text := cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
-		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes,
-		PrefixMaps: map[string]string{r.Source: "source", r.BuildDir: "build", r.Stage: "prefix"},
+		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 	}.Text()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
 	}
 	argv := []string{
-		"cmake", "-G", "Ninja", "-S", source, "-B", r.BuildDir,
+		// A configure step that was interrupted is not gone on with: checks
+		// that were killed with it would count as failed (--fresh, since 3.24).
+		"cmake", "--fresh", "-G", "Ninja", "-S", source, "-B", r.BuildDir,
 		"-DCMAKE_TOOLCHAIN_FILE=" + file,
 		"-DCMAKE_MAKE_PROGRAM=" + r.Tools["ninja"],
 		"-DCMAKE_INSTALL_PREFIX=" + r.Stage,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -42,6 +43,9 @@ func (s *Copy) Validate() error {
 	for i, item := range s.Items {
 		if item.From == "" || item.To == "" {
 			return fmt.Errorf("items[%d]: from and to are needed", i)
+		}
+		if !keyed(item.From) {
+			return fmt.Errorf("items[%d]: from %q does not lie below ${source}, ${build} or ${dep.name}", i, item.From)
 		}
 		for _, g := range slices.Concat(item.Only, item.Except) {
 			if err := glob.Check(g); err != nil {
@@ -82,6 +86,10 @@ func (item CopyItem) run(ctx context.Context, r *Run) error {
 		return fmt.Errorf("copy: %w", err)
 	}
 	fmt.Fprintf(r.Output, "+ copy %s to %s\n", from, item.To)
+	// Where From itself is a symbolic link, what it leads to is meant.
+	if from, err = filepath.EvalSymlinks(from); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
 	if !info.IsDir() {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -90,9 +98,13 @@ func (item CopyItem) run(ctx context.Context, r *Run) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, data, item.mode(info.Mode()))
+		mode := item.mode(info.Mode())
+		if err := os.WriteFile(to, data, mode); err != nil {
+			return err
+		}
+		return os.Chmod(to, mode) // the file may have been there
 	}
-	copied := 0
+	var copied []string
 	err = store.CopyTree(ctx, from, to, func(rel string) string {
 		if isDir(filepath.Join(from, rel)) {
 			return "" // folders come with their files
@@ -100,24 +112,39 @@ func (item CopyItem) run(ctx context.Context, r *Run) error {
 		if len(item.Only) > 0 && !glob.Any(item.Only, rel) || glob.Any(item.Except, rel) {
 			return ""
 		}
-		copied++
+		copied = append(copied, filepath.Join(to, rel))
 		return rel
 	})
 	if err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
-	if copied == 0 && !item.Optional {
+	if len(copied) == 0 && !item.Optional {
 		return fmt.Errorf("copy: nothing in %s matches", item.From)
 	}
-	if item.Executable {
-		return filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			return os.Chmod(path, 0o755)
-		})
+	for _, file := range copied {
+		info, err := os.Lstat(file)
+		if err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
+		if !item.Executable || !info.Mode().IsRegular() {
+			continue
+		}
+		if err := os.Chmod(file, 0o755); err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
 	}
 	return nil
+}
+
+// keyed reports whether a path lies in a folder whose content is in the key:
+// a copy from elsewhere on the machine would not be noticed when it changes.
+func keyed(from string) bool {
+	root, rest, ok := strings.Cut(from, "}")
+	if !ok || root != "${source" && root != "${build" && !strings.HasPrefix(root, "${dep.") {
+		return false
+	}
+	rest, slash := strings.CutPrefix(rest, "/")
+	return rest == "" || slash && filepath.IsLocal(filepath.FromSlash(rest))
 }
 
 func (item CopyItem) mode(m fs.FileMode) fs.FileMode {

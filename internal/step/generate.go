@@ -52,5 +52,8 @@ func (s *Generate) Run(ctx context.Context, r *Run) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(name, []byte(content), mode)
+	if err := os.WriteFile(name, []byte(content), mode); err != nil {
+		return err
+	}
+	return os.Chmod(name, mode) // the file may have been there
 }

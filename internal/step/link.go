@@ -22,7 +22,7 @@ type Link struct {
 // Validate implements Step.
 func (s *Link) Validate() error {
 	for name, target := range s.Links {
-		if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
+		if !filepath.IsLocal(name) || path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
 			return fmt.Errorf("link %s → %s leaves the stage", name, target)
 		}
 	}

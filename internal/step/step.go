@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 )
@@ -124,7 +126,7 @@ func addValue(b *key.Builder, name string, v reflect.Value) {
 			b.Add(name, "{}")
 		}
 		for _, k := range v.MapKeys() {
-			addValue(b, join(name, k.String()), v.MapIndex(k))
+			addValue(b, join(name, lineName(k.String())), v.MapIndex(k))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -133,6 +135,15 @@ func addValue(b *key.Builder, name string, v reflect.Value) {
 	default:
 		b.Add(name, fmt.Sprint(v.Interface()))
 	}
+}
+
+// lineName makes a map's key fit to be a part of the name of a key's line: it
+// holds no = and no line break, and no two keys give the same.
+func lineName(s string) string {
+	if !strings.ContainsAny(s, "=\"") && !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	return strings.ReplaceAll(strconv.Quote(s), "=", `\x3d`)
 }
 
 func join(a, b string) string {

@@ -202,7 +202,7 @@ func (s *Store) Lookup(component string, id key.ID) (a Action, ok bool, err erro
 		return Action{}, false, nil
 	}
 	if err != nil {
-		return Action{}, false, err
+		return Action{}, false, fmt.Errorf("%w (remove the file and build again)", err)
 	}
 	if a.Key.ID != id {
 		return Action{}, false, fmt.Errorf("store: action %s/%s names another key: remove %s", component, id.Short(), s.actionFile(component, id))

@@ -44,6 +44,9 @@ func (t Toolchain) Text() string {
 	for _, from := range slices.Sorted(maps.Keys(t.PrefixMaps)) {
 		flags = append(flags, "-ffile-prefix-map="+from+"="+t.PrefixMaps[from])
 	}
+	for i, f := range flags {
+		flags[i] = shellWord(f)
+	}
 	set("CMAKE_C_FLAGS_INIT", strings.Join(flags, " "))
 	set("CMAKE_CXX_FLAGS_INIT", strings.Join(flags, " "))
 
@@ -58,14 +61,37 @@ func (t Toolchain) Text() string {
 	}
 	set("CMAKE_IGNORE_PREFIX_PATH", "/opt/rocm;/usr/local;/opt/homebrew;/opt/local")
 	if len(t.Prefixes) > 0 {
-		set("CMAKE_PREFIX_PATH", strings.Join(t.Prefixes, ";"))
+		set("CMAKE_PREFIX_PATH", list(t.Prefixes))
 	}
 	return b.String()
 }
 
 // Quote writes a CMake quoted argument (cmake-language(7), "Quoted Argument").
+// The sign @ is escaped too: a project with the policies of CMake 3.0 and older
+// would take @x@ for a variable (CMP0053).
 func Quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `@`, `\@`).Replace(s) + `"`
+}
+
+// list joins the elements of a CMake list (cmake-language(7), "Lists").
+func list(elements []string) string {
+	var escaped []string
+	for _, e := range elements {
+		escaped = append(escaped, strings.ReplaceAll(e, ";", `\;`))
+	}
+	return strings.Join(escaped, ";")
+}
+
+// shellWord quotes one flag: CMake hands flags to ninja, and ninja to a shell,
+// as they are written (CMAKE_<LANG>_FLAGS is a command line fragment).
+func shellWord(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:=,+@%^-", r)
+	}
+	if s != "" && strings.TrimFunc(s, safe) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func systemName(p platform.Platform) string {

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+)
+
+// An artifact for any host is one node, however many hosts need it, and what
+// it is built with runs on the build machine.
+func TestAnArtifactForAnyHostIsOneNode(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-arm64, native]\n")}.
+		component("libs", "artifact: any", "presets: [compiler]", "needs: {build: [tool]}").
+		component("tool", "presets: [compiler]")
+	g := f.resolve(t)
+	wantStates(t, g, "libs@any", "tool@linux-amd64", "tool@darwin-arm64", "tool@linux-arm64")
+	if n := g.Node("libs@any"); n.Host != AnyHost || !slices.Equal(n.Build, []string{"tool@linux-amd64"}) {
+		t.Errorf("libs@any is for host %s and built with %q", n.Host, n.Build)
+	}
+	for _, host := range g.Hosts {
+		if len(g.Bundled(host)) != 2 {
+			t.Errorf("the bundle of %s has %d nodes, want libs and tool", host, len(g.Bundled(host)))
+		}
+	}
+}
+
+// For another host alone, tools that the build machine runs are nodes of their
+// own and go into no bundle.
+func TestBuildToolsOfAnotherHostAreForTheBuildOnly(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64]\n")}.
+		component("libs", "artifact: any", "presets: [compiler]", "needs: {build: [tool]}").
+		component("tool", "presets: [compiler]", "needs: {runtime: [base]}").
+		component("base", "needs: {runtime: [deep]}").component("deep").component("other", "presets: [compiler]")
+	g := f.resolve(t)
+	wantStates(t, g, "libs@any", "tool@darwin-arm64", "base@darwin-arm64", "deep@darwin-arm64", "other@darwin-arm64",
+		"tool@linux-amd64", "base@linux-amd64", "deep@linux-amd64")
+	for _, name := range []string{"tool", "base", "deep"} {
+		if n := g.Node(name + "@linux-amd64"); !n.ForBuild || g.Node(name+"@darwin-arm64").ForBuild {
+			t.Errorf("%s is not marked as serving the build only", name)
+		}
+	}
+	if n := g.Node("tool@linux-amd64"); n.Why != "runs on the build machine, for libs" {
+		t.Errorf("tool: %q", n.Why)
+	}
+	for _, n := range g.Bundled("darwin-arm64") {
+		if n.Host == "linux-amd64" {
+			t.Errorf("%s would go into the bundle of darwin-arm64", n.ID)
+		}
+	}
+	if len(g.Bundled("linux-amd64")) != 1 { // libs@any alone
+		t.Errorf("a bundle for the build machine would have %d nodes", len(g.Bundled("linux-amd64")))
+	}
+}
+
+// The tool is off on the build machine, being no host's wish there, until the
+// artifact for any host, which another host wants, needs it.
+func TestAnyHostPullsItsToolsInOnTheBuildMachine(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [native, darwin-arm64]\n")}.
+		component("libs", "artifact: any", "presets: [compiler]", "when: 'host.os == \"darwin\"'", "needs: {build: [tool]}").
+		component("tool")
+	g := f.resolve(t)
+	wantStates(t, g, "libs@any", "tool@linux-amd64", "tool@darwin-arm64: not in preset compiler")
+	if n := g.Node("tool@linux-amd64"); n.Why != "needed by libs" || n.ForBuild {
+		t.Errorf("tool: %q, for build only %v", n.Why, n.ForBuild)
+	}
+}
+
+// A tool that cannot be had on the build machine blocks what is built with it.
+func TestAToolThatTheBuildMachineLacksBlocks(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64]\n")}.
+		component("libs", "artifact: any", "presets: [compiler]", "needs: {build: [tool]}").
+		component("tool", "when: 'host.os == \"darwin\"'", "because: it is Apple's")
+	wantStates(t, f.resolve(t),
+		`libs@any: it needs tool: it is Apple's (host.os == "darwin" is false (host.os is "linux"))`,
+		"tool@darwin-arm64: not in preset compiler")
+}
+
+// Conditions see the host that is planned for, not the machine that plans.
+func TestConditionsAreOfTheHost(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-amd64, darwin-arm64]\n")}.
+		component("a", "presets: [compiler]", "providers:",
+			"  - {kind: system, recipe: copy, when: native}",
+			"  - {kind: source, recipe: copy}").
+		component("kfd", "presets: [compiler]", "when: 'host.os == \"linux\"'")
+	g := f.resolve(t)
+	if k := g.Node("a@linux-amd64").Provider; k != "system" {
+		t.Errorf("native: provider %s", k)
+	}
+	if k := g.Node("a@darwin-arm64").Provider; k != "source" {
+		t.Errorf("cross: provider %s", k)
+	}
+	if n := g.Node("kfd@darwin-arm64"); n.Enabled || n.Why != `host.os == "linux" is false (host.os is "darwin")` {
+		t.Errorf("kfd on a Mac: %v, %q", n.Enabled, n.Why)
+	}
+	if !slices.Equal(g.Hosts, []string{"darwin-arm64", "linux-amd64"}) {
+		t.Errorf("hosts %q", g.Hosts)
+	}
+}
+
+// native and the machine's own name are one host.
+func TestNativeIsTheBuildMachine(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [native, linux-amd64]\n")}.component("a", "presets: [compiler]")
+	wantStates(t, f.resolve(t), "a@linux-amd64")
+}

@@ -1,0 +1,167 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stonemason-hip/stonemason/internal/spec"
+)
+
+func config(more string) string {
+	return "schema: 1\nversion: \">=1.0\"\nchannel: debian\ngpus: [gfx942]\n" + more
+}
+
+// Preset, then group, then component: the most specific wins.
+func TestTheMostSpecificToggleWins(t *testing.T) {
+	for _, c := range []struct{ config, want string }{
+		{"", "a@linux-amd64"},
+		{"preset: minimal\n", "a@linux-amd64: not in preset minimal"},
+		{"groups: {TEST: off}\n", "a@linux-amd64: groups.TEST is off"},
+		{"preset: minimal\ngroups: {TEST: on}\n", "a@linux-amd64"},
+		{"groups: {TEST: off}\ncomponents: {a: on}\n", "a@linux-amd64"},
+		{"groups: {TEST: on}\ncomponents: {a: off}\n", "a@linux-amd64: components.a is off"},
+		{"components: {a: {enabled: off}}\n", "a@linux-amd64: components.a is off"},
+		{"components: {a: {exclude_gpus: [gfx942]}}\n", "a@linux-amd64: exclude_gpus leaves none of gfx942"},
+	} {
+		f := files{"therock.yaml": config(c.config)}.component("a", "presets: [compiler, full]")
+		wantStates(t, f.resolve(t), c.want)
+	}
+}
+
+func TestNeedsAreSwitchedOnAndSayForWhom(t *testing.T) {
+	f := files{}.component("top", "presets: [compiler]", "needs: {build: [mid], runtime: [low]}").
+		component("side", "presets: [compiler]", "needs: {runtime: [low]}").
+		component("mid", "needs: {runtime: [low]}").component("low").component("other")
+	g := f.resolve(t)
+	wantStates(t, g, "top@linux-amd64", "side@linux-amd64", "mid@linux-amd64", "low@linux-amd64", "other@linux-amd64: not in preset compiler")
+	if n := g.Node("low@linux-amd64"); n.Why != "needed by mid, side, top" || strings.Join(n.PulledBy, " ") != "mid side top" {
+		t.Errorf("low: why %q, pulled by %q", n.Why, n.PulledBy)
+	}
+	if n := g.Node("top@linux-amd64"); n.Why != "preset compiler" || n.PulledBy != nil {
+		t.Errorf("top: why %q, pulled by %q", n.Why, n.PulledBy)
+	}
+}
+
+// A provider can have needs of its own: they count when it is the one taken.
+func TestOnlyTheChosenProvidersNeedsCount(t *testing.T) {
+	f := files{}.component("llvm", "presets: [compiler]", "providers:",
+		"  - {kind: system, recipe: copy, when: 'native and semver(llvm, \">=19\")'}",
+		"  - {kind: source, recipe: copy, needs: {build: [zstd]}}").component("zstd")
+	p := f.load(t)
+	facts := linux()
+	for llvm, want := range map[string][]string{
+		"22.1.8": {"llvm@linux-amd64", "zstd@linux-amd64: not in preset compiler"},
+		"":       {"llvm@linux-amd64", "zstd@linux-amd64"},
+	} {
+		facts.LLVM = llvm
+		g, err := Resolve(p, facts, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantStates(t, g, want...)
+		consistent(t, g)
+	}
+}
+
+func TestANeededComponentThatIsOffNamesBoth(t *testing.T) {
+	f := files{}.component("top", "presets: [compiler]", "needs: {build: [low]}").component("low", "presets: [compiler]")
+	for _, c := range []struct{ config, at, why string }{
+		{"components:\n  low: off\n", "therock.yaml:6:8", "components.low is off"},
+		{"groups: {TEST: off}\ncomponents: {top: on}\n", "therock.yaml:5:16", "groups.TEST is off"},
+	} {
+		f["therock.yaml"] = config(c.config)
+		err := f.fails(t)
+		if place(err) != c.at {
+			t.Errorf("%v: at %s, want %s", err, place(err), c.at)
+		}
+		for _, word := range []string{"low is switched off", c.why, "top needs it"} {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%v: lacks %q", err, word)
+			}
+		}
+	}
+}
+
+// The same mistake made by a flag is found at the flag, not in the file.
+func TestAFlagIsNamedAsTheOriginOfAToggle(t *testing.T) {
+	p := files{}.component("top", "presets: [compiler]", "needs: {build: [low]}").component("low", "presets: [compiler]").load(t)
+	off := false
+	p.Config.Components = map[string]spec.Toggle{"low": {Enabled: &off}}
+	p.Config.Override("components.low", "-without")
+	_, err := Resolve(p, linux(), nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "-without: low is switched off (components.low is off by -without), and top needs it") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot be had takes along what needs it, with the reason; and what only
+// those had pulled in stays off.
+func TestWhatCannotBeHadIsOffWithItsReason(t *testing.T) {
+	f := files{}.
+		component("top", "presets: [compiler]", "needs: {build: [helper, mid]}").
+		component("mid", "needs: {runtime: [driver]}").
+		component("helper").
+		component("driver", "when: gpu_driver", "because: the driver is Linux's").
+		component("later", "presets: [compiler]", "planned: it is written next year")
+	wantStates(t, f.resolve(t),
+		"driver@linux-amd64: the driver is Linux's (gpu_driver is false)",
+		"helper@linux-amd64: not in preset compiler",
+		"later@linux-amd64: it is written next year",
+		"mid@linux-amd64: it needs driver: the driver is Linux's (gpu_driver is false)",
+		"top@linux-amd64: it needs mid: it needs driver: the driver is Linux's (gpu_driver is false)",
+	)
+	facts := linux()
+	facts.GPUDriver = true
+	g, err := Resolve(f.load(t), facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !g.Node("top@linux-amd64").Enabled || !g.Node("helper@linux-amd64").Enabled {
+		t.Errorf("with a driver: %q", states(g))
+	}
+}
+
+func TestOnlyLimitsToWhatIsAskedForAndItsNeeds(t *testing.T) {
+	f := files{}.component("top", "presets: [compiler]", "needs: {build: [low]}").component("low").
+		component("other", "presets: [compiler]").component("rest")
+	wantStates(t, f.resolve(t, "top"), "top@linux-amd64", "low@linux-amd64",
+		"other@linux-amd64: not asked for", "rest@linux-amd64: not in preset compiler")
+}
+
+// Asking for a component beats a toggle that has it off.
+func TestOnlyBeatsAToggle(t *testing.T) {
+	f := files{"therock.yaml": config("components: {a: off}\n")}.component("a")
+	wantStates(t, f.resolve(t, "a"), "a@linux-amd64")
+}
+
+func TestAWorkspaceNeedsTheSourceProvider(t *testing.T) {
+	f := files{"therock.yaml": config("components: {a: {workspace: ../x}}\n")}.
+		component("a", "presets: [compiler]", "providers: [{kind: system, recipe: copy}]")
+	wantStates(t, f.resolve(t), "a@linux-amd64: no way to obtain it: it has no provider source, which a workspace needs")
+}
+
+// Each level needs both components of the next: 2^64 paths lead through such a
+// ladder. A plan that walked every path would not end.
+func TestADiamondLadderIsPlannedOnce(t *testing.T) {
+	f := files{}
+	const levels = 64
+	for i := range levels {
+		needs := ""
+		if i+1 < levels {
+			needs = fmt.Sprintf("needs: {build: [l%02d, r%02d], runtime: [l%02d, r%02d]}", i+1, i+1, i+1, i+1)
+		}
+		preset := ""
+		if i == 0 {
+			preset = "presets: [compiler]"
+		}
+		f.component(fmt.Sprintf("l%02d", i), preset, needs).component(fmt.Sprintf("r%02d", i), preset, needs)
+	}
+	if g := f.resolve(t); len(g.Enabled()) != 2*levels {
+		t.Errorf("%d nodes are on, want %d", len(g.Enabled()), 2*levels)
+	}
+	f.component("l63", "planned: later")
+	if g := f.resolve(t); len(g.Enabled()) != 0 {
+		t.Errorf("the ladder's foot is missing and %d nodes are on", len(g.Enabled()))
+	}
+}
