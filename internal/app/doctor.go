@@ -70,6 +70,12 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
 	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}}
+	look := func(missing bool) *machine.Machine {
+		if missing {
+			return a.machine(ctx, p)
+		}
+		return m
+	}
 	var disk, memory, result int64
 	want := map[string][]string{} // tool → components
 	for _, n := range g.Nodes {
@@ -94,13 +100,13 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		needs.Why[tool] = slices.Compact(components)
 	}
 	if len(want["llvm"]) > 0 {
-		needs.Probes = append(needs.Probes, llvmProbe(m, want["llvm"]))
+		needs.Probes = append(needs.Probes, llvmProbe(look, want["llvm"]))
 	}
 	if len(want["llvm-dev"]) > 0 {
-		needs.Probes = append(needs.Probes, llvmDevProbe(m, want["llvm-dev"]))
+		needs.Probes = append(needs.Probes, llvmDevProbe(look, want["llvm-dev"]))
 	}
 	if len(want["c++"]) > 0 {
-		needs.Probes = append(needs.Probes, compilerProbe(m, want["c++"]))
+		needs.Probes = append(needs.Probes, compilerProbe(look, want["c++"]))
 	}
 	needs.Memory = memory
 	needs.Disk = []doctor.DiskNeed{
@@ -143,8 +149,16 @@ func buildsLLVM(g *plan.Graph, n *plan.Node) bool {
 	})
 }
 
-func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
+// again looks at the machine once more when something was missing: an
+// installation may have brought it since.
+type again func(missing bool) *machine.Machine
+
+func llvmProbe(look again, why []string) doctor.Probe {
 	return func(context.Context) doctor.Item {
+		m := look(false)
+		if m.LLVM == nil {
+			m = look(true)
+		}
 		item := doctor.Item{Name: "llvm", Want: "clang, lld and tools, 19 or newer", Why: strings.Join(why, ", ")}
 		if m.LLVM == nil {
 			item.Status = doctor.Missing
@@ -159,8 +173,12 @@ func llvmProbe(m *machine.Machine, why []string) doctor.Probe {
 	}
 }
 
-func llvmDevProbe(m *machine.Machine, why []string) doctor.Probe {
+func llvmDevProbe(look again, why []string) doctor.Probe {
 	return func(context.Context) doctor.Item {
+		m := look(false)
+		if m.LLVM == nil || !m.LLVM.HasDev {
+			m = look(true)
+		}
 		item := doctor.Item{Name: "llvm-dev", Want: "LLVM's headers, libraries and CMake files", Why: strings.Join(why, ", "), Status: doctor.Missing}
 		if m.LLVM != nil && m.LLVM.HasDev {
 			item.Status, item.Found, item.Path = doctor.OK, m.LLVM.Version, m.LLVM.Prefix
@@ -169,8 +187,12 @@ func llvmDevProbe(m *machine.Machine, why []string) doctor.Probe {
 	}
 }
 
-func compilerProbe(m *machine.Machine, why []string) doctor.Probe {
+func compilerProbe(look again, why []string) doctor.Probe {
 	return func(context.Context) doctor.Item {
+		m := look(false)
+		if m.CCError != nil {
+			m = look(true)
+		}
 		item := doctor.Item{Name: "compiler", Want: "a C and C++ compiler", Why: strings.Join(why, ", ")}
 		if m.CCError != nil {
 			item.Status, item.Found = doctor.Missing, m.CCError.Error()

@@ -145,11 +145,14 @@ func (p *Plan) resolveApt(ctx context.Context, r *Report, wanted []Item, refresh
 		return !slices.ContainsFunc(names, func(n string) bool { return have[n] == "" })
 	}
 	major := 0
-	for _, m := range majors {
+	for i, m := range majors {
 		if !slices.ContainsFunc(wanted, func(it Item) bool {
 			return versioned(it.Packages["apt"]) && !all(expand(it.Packages["apt"], m))
 		}) {
 			major = m
+			// An old index may know only older ones: the security archive, for
+			// instance, brings newer ones to a stable release.
+			p.Refresh = p.Refresh || i > 0 && !refreshed
 			break
 		}
 	}
