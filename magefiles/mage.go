@@ -1,8 +1,10 @@
 //go:build mage
 
-// The command surface: one thin function a target. A target parses its flags,
-// calls a verb of package app, and turns its error into an exit code.
+// Stonemason: the HIP toolchain for machines without an AMD GPU. Flags are written -name=value; -h TARGET lists those of a target.
 package main
+
+// One thin function a target: it reads its flags, calls a verb of package app,
+// and turns the verb's error into an exit code.
 
 import (
 	"context"

@@ -110,12 +110,15 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 			}
 			footer.Bundle = relative(p.Root, dir)
 			if host == m.Platform.String() {
-				footer.Use = []string{"source dist/" + host + "/env.sh", "hipcc --version"}
+				footer.Use = []string{"source dist/" + host + "/env.sh"}
+				if _, err := os.Stat(filepath.Join(dir, "bin", "hipcc")); err == nil {
+					footer.Use = append(footer.Use, "hipcc -c --offload-arch="+g.GPUs[0]+" examples/saxpy/saxpy.hip")
+				}
 			}
 		}
 	}
 	footer.Elapsed = time.Since(begun)
-	if err := ui.Summary(a.Out, a.look(), rows(g, results), footer); err != nil {
+	if err := ui.Summary(a.Out, a.look(), rows(g, results, o.Only), footer); err != nil {
 		return err
 	}
 	return buildErr
@@ -222,12 +225,13 @@ func (a *App) apt(p *spec.Project, s *store.Store) (*aptindex.Client, error) {
 	return apt, exit.With(exit.Config, err)
 }
 
-// rows are the lines of the summary, in the plan's order.
-func rows(g *plan.Graph, results map[string]*build.Result) []ui.Row {
+// rows are the lines of the summary, in the plan's order. When only some
+// components were asked for, the others are left out.
+func rows(g *plan.Graph, results map[string]*build.Result, only []string) []ui.Row {
 	var rows []ui.Row
 	for _, n := range g.Nodes {
 		r := results[n.ID]
-		if r == nil {
+		if r == nil || len(only) > 0 && !n.Enabled && !slices.Contains(only, n.Component) {
 			continue
 		}
 		row := ui.Row{Component: n.Component, Host: n.Host, Outcome: r.Outcome, Duration: r.Took, Bytes: r.Action.Bytes, Detail: r.Reason}

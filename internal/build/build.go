@@ -129,7 +129,7 @@ func (b *Builder) announce() {
 func (b *Builder) Expect(n *plan.Node) time.Duration {
 	if history, err := b.Store.History(n.Component); err == nil {
 		for _, a := range history {
-			if a.Host == n.Host && a.Seconds > 0 {
+			if a.Host == n.Host && a.Outcome == n.Outcome && a.Seconds > 0 {
 				return time.Duration(a.Seconds * float64(time.Second))
 			}
 		}

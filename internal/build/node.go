@@ -253,7 +253,9 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		Exceptions: n.Exceptions,
 		LeakPaths:  []string{work, b.Store.Root()},
 	}
-	for _, id := range n.Needs() {
+	// Only needs of the build: their contents are in the key, those of the
+	// runtime's are not.
+	for _, id := range n.Build {
 		tree, err := b.Store.Tree(contents[id])
 		if err != nil {
 			return nil, err

@@ -71,8 +71,12 @@ func (s Step) Decode() (step.Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	with := s.With
+	if with == nil { // as a step without values comes back from JSON
+		with = map[string]any{}
+	}
 	// JSON is YAML, so the one strict decoder serves here too.
-	data, err := json.Marshal(s.With)
+	data, err := json.Marshal(with)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func encode(t *testing.T, g *Graph) []byte {
 // needs, or for somebody who is off; and the same files give the same plan.
 func TestRandomTogglesYieldConsistentPlans(t *testing.T) {
 	good := 0
-	for seed := range uint64(1500) {
+	for seed := range uint64(400) {
 		if plans(t, seed) {
 			good++
 		}
@@ -141,8 +141,8 @@ func TestRandomTogglesYieldConsistentPlans(t *testing.T) {
 			return
 		}
 	}
-	if good < 750 {
-		t.Errorf("only %d of 1500 random projects could be planned: the property says little", good)
+	if good < 200 {
+		t.Errorf("only %d of 400 random projects could be planned: the property says little", good)
 	}
 }
 

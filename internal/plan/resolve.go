@@ -275,10 +275,8 @@ func (r *resolver) cycles() error {
 	return nil
 }
 
-// sort puts nodes after those they need; among equals, by name.
+// sort puts nodes after those they need; among equals they stay by ID.
 func (r *resolver) sort() error {
-	nodes := r.graph.Nodes
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
 	r.graph.index()
 	placed := map[string]bool{}
 	var ordered []*Node
@@ -297,7 +295,7 @@ func (r *resolver) sort() error {
 		}
 		ordered = append(ordered, n)
 	}
-	for _, n := range nodes {
+	for _, n := range r.graph.Nodes {
 		place(n)
 	}
 	r.graph.Nodes = ordered

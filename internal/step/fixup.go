@@ -18,8 +18,9 @@ import (
 )
 
 // Fixup makes the stage relocatable: run paths as told, absolute symbolic
-// links that stay in the stage made relative, modes 0644 and 0755, and
-// interpreters that not every system has in the same place found through env.
+// links that stay in the stage made relative, modes 0644 and 0755,
+// interpreters that not every system has in the same place found through env,
+// and pkg-config files that find their prefix by their own place.
 type Fixup struct {
 	Runpaths []Runpath `yaml:"runpaths,omitempty"`
 }
@@ -86,6 +87,11 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 				return err
 			}
 		}
+		if path.Ext(rel) == ".pc" {
+			if err := pkgConfig(r, file, rel); err != nil {
+				return err
+			}
+		}
 		if mode == 0o755 {
 			if err := shebang(r, file, rel); err != nil {
 				return err
@@ -101,6 +107,25 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 		}
 		return nil
 	})
+}
+
+// pkgConfig makes the stage's path in a pkg-config file relative to the file
+// (pkg-config(1), the predefined variable pcfiledir).
+func pkgConfig(r *Run, file, rel string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(data), r.Stage) {
+		return nil
+	}
+	up, err := filepath.Rel(filepath.Dir(file), r.Stage)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Output, "+ %s: the prefix is relative to the file\n", rel)
+	fresh := strings.ReplaceAll(string(data), r.Stage, "${pcfiledir}/"+filepath.ToSlash(up))
+	return os.WriteFile(file, []byte(fresh), 0o644)
 }
 
 // shebang rewrites "#!/bin/bash" to "#!/usr/bin/env bash", and the like for

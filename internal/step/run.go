@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,6 +150,9 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 	ownGroup(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
+	// The thread that starts a child must outlive it: see dieWithParent.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -82,8 +82,9 @@ func list(elements []string) string {
 	return strings.Join(escaped, ";")
 }
 
-// shellWord quotes one flag: CMake hands flags to ninja, and ninja to a shell,
-// as they are written (CMAKE_<LANG>_FLAGS is a command line fragment).
+// shellWord quotes one flag: CMake writes flags into build.ninja as they are
+// (CMAKE_<LANG>_FLAGS is a command line fragment), where $ begins a variable,
+// and ninja hands them to a shell.
 func shellWord(s string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:=,+@%^-", r)
@@ -91,7 +92,7 @@ func shellWord(s string) string {
 	if s != "" && strings.TrimFunc(s, safe) == "" {
 		return s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "'" + strings.NewReplacer("'", `'\''`, "$", "$$").Replace(s) + "'"
 }
 
 func systemName(p platform.Platform) string {
