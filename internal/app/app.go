@@ -381,10 +381,5 @@ func (a *App) note(format string, args ...any) {
 	fmt.Fprintf(a.Err, format+"\n", args...)
 }
 
-// configError is a mistake in a file, at a position.
-func configError(pos yamlx.Pos, format string, args ...any) error {
-	return exit.With(exit.Config, &yamlx.Error{File: pos.File, Line: pos.Line, Col: pos.Col, Msg: fmt.Sprintf(format, args...)})
-}
-
 // discard is used where a verb needs no events.
 func discard() trace.Sink { return trace.Discard() }

@@ -16,8 +16,8 @@ func TestTextIsSortedReadableAndStable(t *testing.T) {
 	if got := b.Key().Text; got != want {
 		t.Errorf("text:\n%s\nwant:\n%s", got, want)
 	}
-	if len(b.Key().ID) != 64 || b.Key().ID != b.Key().ID {
-		t.Errorf("id %q", b.Key().ID)
+	if first, second := b.Key().ID, b.Key().ID; len(first) != 64 || first != second {
+		t.Errorf("ids %q and %q of the same lines", first, second)
 	}
 }
 
