@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/doctor"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/fetch"
 	"github.com/stonemason-hip/stonemason/internal/gitsource"
@@ -313,8 +314,21 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 	return machine.Probe(ctx, machine.Options{
 		LLVMTools:  tools,
 		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
-		CacheDir: stateDir(p), Memory: int64(p.Config.Budget.Memory),
+		CacheDir: stateDir(p), Memory: memory(p),
 	})
+}
+
+// memory is what a build may use: the budget's, else what the machine has; 0
+// when that is unknown.
+func memory(p *spec.Project) int64 {
+	if m := int64(p.Config.Budget.Memory); m > 0 {
+		return m
+	}
+	m, _, err := doctor.TotalMemory(doctor.ThisHost())
+	if err != nil {
+		return 0
+	}
+	return m
 }
 
 // resolve makes the plan.

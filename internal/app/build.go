@@ -117,11 +117,31 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 			}
 		}
 	}
+	if err := a.trim(ctx, p, s, results); err != nil {
+		return err
+	}
 	footer.Elapsed = time.Since(begun)
 	if err := ui.Summary(a.Out, a.look(), rows(g, results, o.Only), footer); err != nil {
 		return err
 	}
 	return buildErr
+}
+
+// trim holds the store to cache.max_size. What this build used stays.
+func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) error {
+	cap := int64(p.Config.Cache.MaxSize)
+	if cap == 0 {
+		return nil
+	}
+	var keep []store.Content
+	for _, r := range results {
+		keep = append(keep, r.Action.Content)
+	}
+	objects, bytes, err := s.Trim(ctx, cap, keep)
+	if objects > 0 {
+		a.note("store: removed %d artifacts not used for the longest time, %s", objects, ui.Bytes(bytes))
+	}
+	return err
 }
 
 // buildable refuses what can be planned and not be built on this machine.

@@ -27,7 +27,17 @@ func (a *App) Clean(ctx context.Context, o CleanOptions) error {
 	}
 	dirs := []string{filepath.Join(p.Root, "dist"), stateDir(p), filepath.Join(p.Root, "bin")}
 	if o.Store {
-		s, err := a.store(p) // refuses a folder that is no store
+		dir, err := a.storeDir(p)
+		if err != nil {
+			return err
+		}
+		// To open a store would make one of any folder: look first.
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			if _, err := os.Stat(filepath.Join(dir, "version")); err != nil {
+				return exit.Withf(exit.Config, "clean: %s is no store: it has no file named version", dir)
+			}
+		}
+		s, err := a.store(p) // refuses a store of another layout
 		if err != nil {
 			return err
 		}

@@ -88,7 +88,9 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			},
 		})
 	}
+	stopFetching := b.prefetch(ctx)
 	failed := sched.Run(ctx, tasks, sched.Options{Jobs: b.Jobs, KeepGoing: b.KeepGoing})
+	stopFetching()
 	var first error
 	for _, n := range enabled {
 		err := failed[n.ID]

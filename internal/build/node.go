@@ -94,6 +94,7 @@ func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (b
 	if err != nil || !ok {
 		return false, err
 	}
+	b.Store.Used(a)
 	res.Outcome, res.Action = trace.Restored, a
 	return true, nil
 }
