@@ -192,33 +192,32 @@ func TestTheStoresFolder(t *testing.T) {
 	}
 }
 
-// A machine without an LLVM is prepared for adopting one, which takes minutes,
-// unless the user wants it built.
-func TestAMachineWithoutAnLLVMIsPreparedToAdoptOne(t *testing.T) {
+// A Linux machine without an LLVM is planned for as with one, which takes
+// minutes to install, unless the user wants it built; a Mac builds it.
+func TestAMachineWithoutAnLLVMIsPlannedToAdoptOne(t *testing.T) {
 	for _, c := range []struct {
-		provider spec.ProviderKind
-		os       string
+		provider string
+		machine  platform.Platform
 		adopt    bool
 	}{
-		{"", "linux", true}, {spec.System, "linux", true}, {spec.Source, "linux", false}, {"", "darwin", false},
+		{"auto", platform.Platform{OS: "linux", Arch: "amd64"}, true},
+		{"system", platform.Platform{OS: "linux", Arch: "amd64"}, true},
+		{"source", platform.Platform{OS: "linux", Arch: "amd64"}, false},
+		{"auto", platform.Platform{OS: "darwin", Arch: "arm64"}, false},
 	} {
-		p, err := spec.Load("../..")
+		a := &App{Dir: "../..", Out: os.Stdout, Err: os.Stderr}
+		p, err := a.project(Wishes{Channel: "debian", Hosts: "native", Provider: "amd-llvm=" + c.provider})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Config.Channel = spec.Debian
-		p.Config.Components = map[string]spec.Toggle{"amd-llvm": {Provider: c.provider}}
-		arch := map[string]string{"linux": "amd64", "darwin": "arm64"}[c.os]
-		m := &machine.Machine{Platform: platform.Platform{OS: c.os, Arch: arch}}
-		p.Config.Hosts = []string{"native"}
-		g, err := plan.Resolve(p, plan.Facts{Build: m.Platform}, nil)
+		m := &machine.Machine{Platform: c.machine}
+		g, err := a.resolve(t.Context(), p, m, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := small(t)
-		n := a.hoped(p, m, g).Node("amd-llvm@" + m.Platform.String())
+		n := g.Node("amd-llvm@" + c.machine.String())
 		if adopts := n.Enabled && n.Provider == spec.System && slices.Contains(n.Tools, "llvm"); adopts != c.adopt {
-			t.Errorf("provider %q on %s: adopts %v, want %v (%s)", c.provider, c.os, adopts, c.adopt, n.Why)
+			t.Errorf("provider %s on %s: adopts %v, want %v (%s)", c.provider, c.machine, adopts, c.adopt, n.Why)
 		}
 	}
 }

@@ -103,18 +103,15 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	}
 	footer := ui.Footer{}
 	if buildErr == nil && len(o.Only) == 0 {
-		for _, host := range g.Hosts {
-			dir := filepath.Join(p.Root, "dist", host)
-			if _, _, err := bundle.Compose(ctx, s, g, results, host, dir); err != nil {
+		buildErr = a.compose(ctx, p, s, g, results, &footer)
+	}
+	for _, n := range g.Enabled() {
+		if r := results[n.ID]; buildErr == nil && slices.Contains(o.Only, n.Component) {
+			tree, err := s.Tree(r.Action.Content)
+			if err != nil {
 				return err
 			}
-			footer.Bundle = relative(p.Root, dir)
-			if host == m.Platform.String() {
-				footer.Use = []string{"source dist/" + host + "/env.sh"}
-				if _, err := os.Stat(filepath.Join(dir, "bin", "hipcc")); err == nil {
-					footer.Use = append(footer.Use, "hipcc -c --offload-arch="+g.GPUs[0]+" examples/saxpy/saxpy.hip")
-				}
-			}
+			footer.Notes = append(footer.Notes, n.ID+" is in "+tree)
 		}
 	}
 	if err := a.trim(ctx, p, s, results); err != nil {
@@ -125,6 +122,25 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 		return err
 	}
 	return buildErr
+}
+
+// compose makes the bundles of a build's hosts and says how to use them.
+func (a *App) compose(ctx context.Context, p *spec.Project, s *store.Store, g *plan.Graph, results map[string]*build.Result, footer *ui.Footer) error {
+	for _, host := range g.Hosts {
+		dir := filepath.Join(p.Root, "dist", host)
+		if _, _, err := bundle.Compose(ctx, s, g, results, host, dir); err != nil {
+			return err
+		}
+		footer.Bundle = relative(p.Root, dir)
+		if host != g.Build {
+			continue
+		}
+		footer.Use = []string{"source dist/" + host + "/env.sh"}
+		if _, err := os.Stat(filepath.Join(dir, "bin", "hipcc")); err == nil {
+			footer.Use = append(footer.Use, "hipcc -c --offload-arch="+g.GPUs[0]+" examples/saxpy/saxpy.hip")
+		}
+	}
+	return nil
 }
 
 // trim holds the store to cache.max_size. What this build used stays.
@@ -285,7 +301,7 @@ func from(n *plan.Node) string {
 		}
 	}
 	if len(n.Patches) > 0 {
-		words = append(words, fmt.Sprintf("%d patches", len(n.Patches)))
+		words = append(words, plural(len(n.Patches), "patch", "patches"))
 	}
 	return strings.Join(words, ", ")
 }
@@ -295,4 +311,11 @@ func relative(root, dir string) string {
 		return rel
 	}
 	return dir
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

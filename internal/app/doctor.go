@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -62,7 +61,6 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 // checkup asks the doctor for what the plan's nodes need and are not in the
 // store already.
 func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) (*doctor.Report, error) {
-	g = a.hoped(p, m, g)
 	sources, err := a.sources(p, s, discard())
 	if err != nil {
 		return nil, err
@@ -114,31 +112,6 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		{Path: filepath.Join(p.Root, "dist"), What: "bundle", Bytes: disk / 2},
 	}
 	return doctor.Check(ctx, needs), nil
-}
-
-// hopedLLVM stands for an LLVM that can be installed and adopted.
-const hopedLLVM = "22.0.0"
-
-// hoped is the plan to prepare the machine for. Where there is no LLVM, it is
-// the plan with one, if something would adopt it then: to install an LLVM takes
-// minutes, to build one hours.
-func (a *App) hoped(p *spec.Project, m *machine.Machine, g *plan.Graph) *plan.Graph {
-	if m.LLVM != nil {
-		return g
-	}
-	facts := plan.Facts{Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: hopedLLVM, UpstreamError: func() error {
-		if g.Channel == spec.Upstream {
-			return nil
-		}
-		return errors.New(g.ChannelWhy)
-	}}
-	hoped, err := plan.Resolve(p, facts, g.Only)
-	if err != nil || !slices.ContainsFunc(hoped.Enabled(), func(n *plan.Node) bool {
-		return n.Provider == spec.System && slices.Contains(n.Tools, "llvm")
-	}) {
-		return g
-	}
-	return hoped
 }
 
 // buildsLLVM reports whether a node gets its LLVM from the plan itself.

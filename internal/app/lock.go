@@ -15,6 +15,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/aptindex"
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/fetch"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
@@ -73,6 +74,11 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 					unsigned[d.Suite] = r.Unsigned
 				}
 			}
+			if source.SHA256 != "" && source.Size == 0 {
+				if err := learnSize(ctx, &fetch.Fetcher{Dir: s.Sources()}, name, &source); err != nil {
+					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
+				}
+			}
 			set.Sources[name] = source
 			fmt.Fprintf(a.Out, "%s %s %s: %s\n", channel, set.Release, name, lockedText(source))
 		}
@@ -81,6 +87,20 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 		a.note("warning: nobody vouches for the index of suite %s: %s", suite, unsigned[suite])
 	}
 	return writeLock(filepath.Join(p.Root, spec.LockFile), lock)
+}
+
+// learnSize fetches a plain file once, holds it to its pinned hash, and notes
+// how long it is: a download of unknown length cannot be bounded.
+func learnSize(ctx context.Context, f *fetch.Fetcher, name string, source *spec.LockedSource) error {
+	sum, size, _, err := f.Learn(ctx, fetch.Request{Name: name, URLs: source.URLs})
+	if err != nil {
+		return err
+	}
+	if sum != source.SHA256 {
+		return fmt.Errorf("%s has sha256 %s, and the release table says %s", strings.Join(source.URLs, ", "), sum, source.SHA256)
+	}
+	source.Size = size
+	return nil
 }
 
 // lockDebian looks a pinned package up in its suite's index.

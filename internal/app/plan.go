@@ -126,6 +126,9 @@ func (a *App) planText(g *plannedGraph) error {
 		if n.ProviderNote != "" {
 			notes = append(notes, n.Component+": "+n.ProviderNote)
 		}
+		if n.Provider == spec.System && n.Unknown != "" {
+			notes = append(notes, n.Unknown)
+		}
 		for _, s := range n.SkippedPatches {
 			notes = append(notes, fmt.Sprintf("%s: patch skipped: %s: %s", n.Component, s.File, s.Reason))
 		}

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,8 +44,12 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 		if host, err = platform.Parse(m.Host); err != nil {
 			return exit.With(exit.Verify, fmt.Errorf("%s: %w", dir, err))
 		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return exit.With(exit.Verify, err)
 	} else if o.Bundle == "" {
 		return exit.Hint(exit.With(exit.Verify, err), "go tool mage build -yes")
+	} else {
+		a.note("%s has no %s: it is audited, and not compared with one", dir, bundle.ManifestFile)
 	}
 	report, err := audit.Run(ctx, dir, audit.Options{Platform: host, BuildPaths: leaks, Execute: !o.NoRun && host == platform.Native()})
 	if err != nil {

@@ -212,11 +212,13 @@ func (m *Manifest) ownFiles() (map[string][]byte, error) {
 	if err := writeSBOM(&sbom, m); err != nil {
 		return nil, err
 	}
+	for _, name := range []string{ManifestFile, SBOMFile, EnvFile} {
+		if i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == name }); i >= 0 {
+			return nil, conflict("%s holds %s, which is the bundle's own", m.Files[i].Component, name)
+		}
+	}
 	own := map[string][]byte{SBOMFile: sbom.Bytes(), EnvFile: []byte(envScript)}
 	for name, data := range own {
-		if i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == name }); i >= 0 {
-			return nil, fmt.Errorf("bundle: %s holds %s, which is the bundle's own", m.Files[i].Component, name)
-		}
 		m.Files = append(m.Files, File{Component: "bundle", File: store.File{
 			Entry: treehash.Entry{Path: name, Type: treehash.File, SHA256: fmt.Sprintf("%x", sha256.Sum256(data)), Size: int64(len(data))},
 			Slice: string(spec.Doc),

@@ -28,8 +28,6 @@ type Graph struct {
 	GPUs       []string `json:"gpus"`
 	Name       string   `json:"name"`
 	Preset     string   `json:"preset"`
-	// Only are the components that were asked for; empty is all.
-	Only Only `json:"only,omitempty"`
 	// Nodes are in an order in which every node comes after those it needs.
 	Nodes []*Node `json:"nodes"`
 

@@ -142,6 +142,9 @@ func lockDiff(want, have *spec.Lock) []string {
 			if ws.Package != "" && (hs.Pool == "" || hs.SHA256 == "" || hs.Size == 0) {
 				diff = append(diff, label+": locked without pool, size or sha256")
 			}
+			if ws.SHA256 != "" && hs.Size == 0 {
+				diff = append(diff, label+": locked without size")
+			}
 		}
 	}
 	return diff

@@ -25,7 +25,7 @@ releases:
     channel: debian
     pins:
       pkg: {debian: {suite: stable, source: pkg, version: "1-1", file: pkg_1.orig.tar.xz}}
-      file: {url: ["https://example.com/f.tar.gz"], sha256: "` + sum + `", version: "9", strip: 1}
+      file: {url: ["https://example.com/f.tar.gz"], sha256: "` + sum + `", size: 1KiB, version: "9", strip: 1}
 `}
 }
 

@@ -35,7 +35,8 @@ type Only []string
 func Resolve(p *spec.Project, facts Facts, only Only) (*Graph, error) {
 	r := &resolver{project: p, facts: facts, only: only}
 	steps := []func() error{
-		r.hosts, r.channel, r.gpus, r.names, r.cycles, r.nodes, r.sort,
+		// Mistakes in the files come before a lock that does not match them.
+		r.hosts, r.gpus, r.names, r.cycles, r.channel, r.nodes, r.sort,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -60,7 +61,7 @@ type resolver struct {
 func (r *resolver) config() *spec.Config { return r.project.Config }
 
 func (r *resolver) hosts() error {
-	r.graph = &Graph{Schema: 1, Build: r.facts.Build.String(), Preset: string(r.config().Preset), Only: r.only}
+	r.graph = &Graph{Schema: 1, Build: r.facts.Build.String(), Preset: string(r.config().Preset)}
 	for i, name := range r.config().Hosts {
 		p := r.facts.Build
 		if name != "native" {

@@ -151,7 +151,7 @@ func TestCancellingEndsGrandchildren(t *testing.T) {
 		ended <- err
 	}()
 	r.Output = writerFunc(func(p []byte) (int, error) {
-		if bytes.Contains(p, []byte("ready")) {
+		if bytes.HasPrefix(p, []byte("ready")) { // and not the line of the command itself
 			cancel(stopped)
 		}
 		return out.Write(p)
