@@ -278,7 +278,7 @@ func project(t *testing.T) *spec.Project {
 		},
 	}
 	for i, name := range []string{"s", "t"} {
-		p.Releases.Releases[0].Pins[name] = spec.Pin{URL: []string{"https://example.com/" + name}, SHA256: strings.Repeat(string(rune('a'+i)), 64)}
+		p.Releases.Releases[0].Pins[name] = spec.Pin{URL: []string{"https://example.com/" + name}, Size: 1, SHA256: strings.Repeat(string(rune('a'+i)), 64)}
 	}
 	var err error
 	if p.Lock, err = plan.Expected(p); err != nil {

@@ -76,13 +76,23 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node) error {
 	for _, tool := range n.Tools {
 		switch tool {
+		case "cmake", "patchelf", "perl", "python3":
+			// ninja is left out: it runs what CMake wrote and adds nothing.
+			digest, err := b.Machine.ToolDigest(tool)
+			if err != nil {
+				return fmt.Errorf("%s: %w", n.ID, err)
+			}
+			k.Add("tool."+tool, digest)
 		case "c++":
 			if b.Machine.CC == nil || b.Machine.CXX == nil {
 				return fmt.Errorf("%s needs a C and a C++ compiler, and the machine has none: go tool mage doctor", n.ID)
 			}
 			k.Add("cc", fmt.Sprintf("%s %s %s", b.Machine.CC.Kind, b.Machine.CC.Version, b.Machine.CC.Digest))
 			k.Add("cxx", fmt.Sprintf("%s %s %s", b.Machine.CXX.Kind, b.Machine.CXX.Version, b.Machine.CXX.Digest))
-		case "llvm":
+		case "llvm", "llvm-dev":
+			if tool == "llvm-dev" && slices.Contains(n.Tools, "llvm") {
+				continue // one line for both
+			}
 			if b.llvmFromGraph(n) != nil {
 				continue // its content id is among the dependencies
 			}

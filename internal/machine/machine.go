@@ -4,13 +4,17 @@ package machine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
@@ -37,7 +41,8 @@ type Machine struct {
 	// Memory in bytes, 0 when unknown.
 	Memory int64
 
-	digests string // file that caches digests of LLVM's files
+	digests string   // file that caches digests of LLVM's files
+	tools   sync.Map // name → digest of a tool
 }
 
 // Options of a probe.
@@ -111,6 +116,29 @@ func searchPath(tools map[string]string) []string {
 		}
 	}
 	return append(path, system...)
+}
+
+// ToolDigest identifies a program by the hash of its file.
+func (m *Machine) ToolDigest(name string) (string, error) {
+	if digest, ok := m.tools.Load(name); ok {
+		return digest.(string), nil
+	}
+	file, ok := m.Tools[name]
+	if !ok {
+		return "", fmt.Errorf("%s is missing: go tool mage doctor", name)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	digest := hex.EncodeToString(h.Sum(nil))
+	m.tools.Store(name, digest)
+	return digest, nil
 }
 
 // LLVMVersion is the version of the LLVM that would be adopted, or "".

@@ -130,6 +130,9 @@ func TestADepartureOfTheLockIsNamed(t *testing.T) {
 		{"no hash", func(l *spec.Lock) {
 			edit(l, spec.Debian, "pkg", func(s *spec.LockedSource) { s.SHA256 = "" })
 		}, "debian pkg: locked without pool, size or sha256"},
+		{"no size", func(l *spec.Lock) {
+			edit(l, spec.Debian, "file", func(s *spec.LockedSource) { s.Size = 0 })
+		}, "debian file: locked without size"},
 		{"a source that is gone", func(l *spec.Lock) { delete(l.Channels[spec.Debian].Sources, "pkg") }, "debian pkg: locked absent, wanted present"},
 		{"a source too many", func(l *spec.Lock) {
 			l.Channels[spec.Debian].Sources["more"] = spec.LockedSource{SHA256: sum}

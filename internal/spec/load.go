@@ -137,8 +137,8 @@ func (p Pin) check() error {
 	switch {
 	case kinds != 1:
 		return errors.New("exactly one of commit, debian and url is needed")
-	case len(p.URL) > 0 && (p.SHA256 == "" || p.Size <= 0):
-		return errors.New("a url needs a sha256 and a size")
+	case len(p.URL) > 0 && p.SHA256 == "":
+		return errors.New("a url needs a sha256")
 	case p.Debian != nil && (p.Debian.Source == "") == (p.Debian.Binary == ""):
 		return errors.New("exactly one of source and binary names the package")
 	case p.Debian != nil && p.Debian.Source != "" && p.Debian.File == "":
