@@ -50,7 +50,7 @@ func newKeyed(t *testing.T) *keyed {
 		k.contents[n.ID] = store.Content("content of " + name)
 	}
 	cc := &hostcc.Compiler{Version: "12.2.0", Digest: "cc"}
-	k.builder = &Builder{Graph: graph, Sources: &source.Provider{Root: root}, Machine: &machine.Machine{CC: cc, CXX: cc}}
+	k.builder = &Builder{Graph: graph, Sources: &source.Provider{Root: root}, Machine: &machine.Machine{CC: cc, CXX: cc, Tools: map[string]string{"cmake": filepath.Join(root, "one", "file")}}}
 	return k
 }
 
