@@ -157,10 +157,30 @@ func TestOwnSeries(t *testing.T) {
 		}
 		components = append(components, e.Name())
 		for _, host := range []struct{ os, host string }{{"linux", "linux-amd64"}, {"darwin", "darwin-arm64"}} {
-			apply, skipped, err := s.Select(Target{Version: "7.0.2+dfsg", Channel: "debian", HostOS: host.os, Host: host.host, LLVM: "22.1.8"})
-			if err != nil || len(skipped) > 0 || len(apply) != len(s.Patches) {
-				t.Errorf("%s for %s: %d of %d patches apply, skipped %+v, %v", e.Name(), host.host, len(apply), len(s.Patches), skipped, err)
+			// Every patch is there for one of the LLVMs that are adopted, and
+			// none is skipped for another reason than LLVM's version.
+			used := map[string]bool{}
+			for _, llvm := range []string{"19.1.7", "22.1.8"} {
+				apply, skipped, err := s.Select(Target{Version: "7.0.2+dfsg", Channel: "debian", HostOS: host.os, Host: host.host, LLVM: llvm})
+				if err != nil {
+					t.Errorf("%s for %s: %v", e.Name(), host.host, err)
+				}
+				for _, p := range apply {
+					used[p.File] = true
+				}
+				for _, p := range skipped {
+					if !strings.Contains(p.Reason, "LLVM") {
+						t.Errorf("%s for %s: %s is skipped: %s", e.Name(), host.host, p.File, p.Reason)
+					}
+				}
 			}
+			if len(used) != len(s.Patches) {
+				t.Errorf("%s for %s: of %d patches %v are ever applied", e.Name(), host.host, len(s.Patches), used)
+			}
+		}
+		apply, skipped, err := s.Select(Target{Version: "7.0.2", Channel: "debian", LLVM: "19.1.7"})
+		if e.Name() == "device-libs" && (err != nil || len(apply) != 2 || len(skipped) != 3) {
+			t.Errorf("device-libs on LLVM 19: %d patches apply, %d are skipped, %v; 0004 and 0005 are for it", len(apply), len(skipped), err)
 		}
 		if apply, _, err := s.Select(Target{Version: "7.14.1", LLVM: "22.1.8"}); err != nil || len(apply) > 0 {
 			t.Errorf("%s: %d patches for 7.0 apply to 7.14.1 (%v)", e.Name(), len(apply), err)
