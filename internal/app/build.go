@@ -257,7 +257,7 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 // apt answers where files of Debian's archive are, by the machine's own
 // configuration.
 func (a *App) apt(p *spec.Project, s *store.Store) (*aptindex.Client, error) {
-	apt, err := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), AptConfRoot: a.getenv("STONEMASON_APT_CONF"), Fallback: p.Releases.DebianMirrors})
+	apt, err := aptindex.New(aptindex.Config{ListsDir: filepath.Join(s.Root(), "apt"), AptConfRoot: a.getenv("STONEMASON_APT_CONF"), Fallback: p.Config.Mirrors["debian"]})
 	return apt, exit.With(exit.Config, err)
 }
 

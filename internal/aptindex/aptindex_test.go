@@ -85,7 +85,7 @@ deb http://short.example/debian
 `,
 		// As Debian's container images have it.
 		"sources.list.d/debian.sources": `Types: deb
-# http://snapshot.debian.org/archive/debian/20250520T000000Z
+# http://snapshot.example/archive/debian/20250520T000000Z
 URIs: http://two.example/debian
 Suites: bookworm bookworm-updates
 Components: main

@@ -17,7 +17,7 @@ import (
 const maxConfigFile = 1 << 20
 
 // Mirrors are the bases that serve a Debian archive, without a slash at the
-// end: "http://deb.debian.org/debian".
+// end: "http://mirror.example/debian".
 type Mirrors struct {
 	Main     []string // serve pool/main and dists/<suite>
 	Security []string // serve pool/updates and dists/<release>-security

@@ -333,7 +333,7 @@ func TestPackageTable(t *testing.T) {
 
 func TestParsePolicy(t *testing.T) {
 	// From apt 2.6.1 on Debian 12.
-	out := "clang-22:\n  Installed: (none)\n  Candidate: 1:22.1.8-1~deb12u1\n  Version table:\n     1:22.1.8-1~deb12u1 500\n        500 http://deb.debian.org/debian-security bookworm-security/main amd64 Packages\n" +
+	out := "clang-22:\n  Installed: (none)\n  Candidate: 1:22.1.8-1~deb12u1\n  Version table:\n     1:22.1.8-1~deb12u1 500\n        500 http://mirror.example/debian-security bookworm-security/main amd64 Packages\n" +
 		"clang-23:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n"
 	if got, want := parsePolicy(out), map[string]string{"clang-22": "1:22.1.8-1~deb12u1"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)

@@ -97,6 +97,9 @@ func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
 	if s.Workspace != "" || s.Commit != "" {
 		return "", nil
 	}
+	if s.Pool != "" && len(p.URLs(s)) == 0 {
+		return "", exit.Withf(exit.Source, "source %s: %s is in Debian's archive, and the apt configuration of this machine names no mirror of it: name one in therock.yaml, under mirrors with the key debian", s.Name, s.Pool)
+	}
 	file, err := p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
 	if err != nil {
 		return "", exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))

@@ -28,8 +28,10 @@ type Config struct {
 	Groups     map[string]bool   `yaml:"groups" doc:"switch all components of a group on or off"`
 	Components map[string]Toggle `yaml:"components" doc:"switch a component on or off, or say more about it"`
 	Cache      Cache             `yaml:"cache" doc:"the store of built artifacts and downloads"`
-	// Mirrors lists alternates for a URL prefix, tried before it, in order.
-	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order"`
+	// Mirrors lists alternates for a URL prefix, tried before it, in order. The
+	// key debian lists mirrors of Debian's archive, for machines whose apt
+	// configuration names none.
+	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order; the key debian lists mirrors of Debian's archive, for machines without apt"`
 	Budget  Budget              `yaml:"budget" doc:"how much of the machine a build may use"`
 
 	src       *yamlx.Source

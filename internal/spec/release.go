@@ -10,9 +10,6 @@ type Releases struct {
 	Repositories map[string]Repository `yaml:"repositories" sm:"required"`
 	// Releases, in any order.
 	Releases []Release `yaml:"releases" sm:"required"`
-	// DebianMirrors serve the debian channel where the machine's own apt
-	// configuration names no Debian mirror.
-	DebianMirrors []string `yaml:"debian_mirrors"`
 
 	src *yamlx.Source
 }
