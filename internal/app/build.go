@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,9 +64,6 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	if len(g.Enabled()) == 0 {
 		return a.nothing(g, o.Only)
 	}
-	if err := buildable(g); err != nil {
-		return err
-	}
 	if g.ChannelWhy != "" {
 		a.note("channel %s: %s", g.Channel, g.ChannelWhy)
 	}
@@ -95,7 +91,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 		b.Rebuild = o.Only
 	}
 	results, buildErr := b.Run(ctx)
-	if err := errors.Join(bus.Close()); err != nil {
+	if err := bus.Close(); err != nil {
 		a.note("warning: %v", err)
 	}
 	if err := a.recordTrees(p, g.Channel, sources.Trees()); err != nil {
@@ -176,6 +172,9 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	m := a.machine(ctx, p)
 	g, err := a.resolve(ctx, p, m, o.Only)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := buildable(g); err != nil {
 		return nil, nil, err
 	}
 	report, err := a.checkup(ctx, p, m, g, s)
