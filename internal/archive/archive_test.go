@@ -6,15 +6,19 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ulikunitz/xz"
 )
 
 var good = []entry{
@@ -84,9 +88,9 @@ func TestRealTools(t *testing.T) {
 	file := func(name string) string { return filepath.Join(out, name) }
 	run(t, "tar", "-C", src, "--format=gnu", "-cf", file("gnu.tar"), "top")
 	run(t, "tar", "-C", src, "--format=posix", "-czf", file("posix.tar.gz"), "top")
-	run(t, "tar", "-C", src, "-cJf", file("one.tar.xz"), "top")
-	run(t, "xz", "-k", "-T2", "--block-size=32768", file("gnu.tar")) // many blocks: the parallel decoder
-	run(t, "tar", "-C", src, "--zstd", "-cf", file("z.tar.zst"), "top")
+	cmakeTar(t, src, file("one.tar.xz"), "cfJ", "top")
+	compress(t, file("gnu.tar"), 32768) // many blocks: the parallel decoder
+	cmakeTar(t, src, file("z.tar.zst"), "cf", "--zstd", "top")
 	run(t, "dpkg-deb", "--root-owner-group", "-Zxz", "-b", pkg, file("x.deb"))
 	run(t, "dpkg-deb", "--root-owner-group", "-Zgzip", "-b", pkg, file("g.deb"))
 	// Two xz files in a row, with padding, are one.
@@ -95,7 +99,8 @@ func TestRealTools(t *testing.T) {
 	check(t, err)
 	check(t, os.WriteFile(head, data[:1<<19], 0o644))
 	check(t, os.WriteFile(tail, data[1<<19:], 0o644))
-	run(t, "xz", head, tail)
+	compress(t, head, 0)
+	compress(t, tail, 0)
 	h, err := os.ReadFile(head + ".xz")
 	check(t, err)
 	tl, err := os.ReadFile(tail + ".xz")
@@ -120,6 +125,37 @@ func TestRealTools(t *testing.T) {
 	if list, err := xzBlocks(io.NewSectionReader(blocks, 0, info.Size())); err != nil || len(list) < 10 {
 		t.Errorf("xz -T2 gave %d blocks (%v): the parallel decoder was not tested", len(list), err)
 	}
+}
+
+// cmakeTar makes an archive with libarchive, which is in every CMake; tar
+// itself needs programs for xz and zstd that a small machine lacks.
+func cmakeTar(t *testing.T, dir, out, mode string, more ...string) {
+	t.Helper()
+	cmd := exec.Command("cmake", slices.Concat([]string{"-E", "tar", mode, out, "--format=gnutar"}, more)...)
+	cmd.Dir = dir
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, msg)
+	}
+}
+
+// compress makes name.xz: with xz(1) where it is installed, else with the
+// library's writer, in blocks of that many bytes (0: one block).
+func compress(t *testing.T, name string, block int64) {
+	t.Helper()
+	if _, err := exec.LookPath("xz"); err == nil {
+		run(t, "xz", "-k", "-T2", fmt.Sprintf("--block-size=%d", block), name)
+		return
+	}
+	data, err := os.ReadFile(name)
+	check(t, err)
+	out, err := os.Create(name + ".xz")
+	check(t, err)
+	w, err := xz.WriterConfig{BlockSize: block}.NewWriter(out)
+	check(t, err)
+	_, err = w.Write(data)
+	check(t, err)
+	check(t, w.Close())
+	check(t, out.Close())
 }
 
 func run(t *testing.T, name string, args ...string) {
