@@ -260,10 +260,11 @@ func (a *App) apt(p *spec.Project, s *store.Store) (*aptindex.Client, error) {
 	return apt, exit.With(exit.Config, err)
 }
 
-// rows are the lines of the summary, in the plan's order. When only some
-// components were asked for, the others are left out.
+// rows are the lines of the summary, in the plan's order: first what there is
+// now, then what was skipped. When only some components were asked for, the
+// others are left out.
 func rows(g *plan.Graph, results map[string]*build.Result, only []string) []ui.Row {
-	var rows []ui.Row
+	var rows, skipped []ui.Row
 	for _, n := range g.Nodes {
 		r := results[n.ID]
 		if r == nil || len(only) > 0 && !n.Enabled && !slices.Contains(only, n.Component) {
@@ -276,9 +277,13 @@ func rows(g *plan.Graph, results map[string]*build.Result, only []string) []ui.R
 		case trace.Failed:
 			row.Detail, _, _ = strings.Cut(r.Reason, "\n")
 		}
-		rows = append(rows, row)
+		if r.Outcome == trace.Skipped {
+			skipped = append(skipped, row)
+		} else {
+			rows = append(rows, row)
+		}
 	}
-	return rows
+	return append(rows, skipped...)
 }
 
 // from says in a few words where a node came from.
