@@ -78,23 +78,33 @@ func Probe(ctx context.Context, opts Options) *Machine {
 		}
 	}
 	m.Path = searchPath(m.Tools)
+	// Both ask compilers about themselves, which takes a while each.
+	var both sync.WaitGroup
+	both.Go(func() { m.findLLVM(ctx, opts) })
+	both.Go(func() { m.CC, m.CXX, m.CCError = compilers(ctx, opts) })
+	both.Wait()
+	_, err := os.Stat("/dev/kfd")
+	m.GPUDriver = runtime.GOOS == "linux" && err == nil
+	return m
+}
+
+// findLLVM sets LLVM and LLVMs.
+func (m *Machine) findLLVM(ctx context.Context, opts Options) {
 	var prefixes []string
 	if opts.LLVMPrefix != "" {
 		prefixes = []string{opts.LLVMPrefix}
 	}
-	if found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19, Required: opts.LLVMTools}); err == nil {
-		if opts.LLVMPrefix != "" { // what the user names is meant, be it older
-			found = slices.DeleteFunc(found, func(i llvm.Install) bool { return i.Prefix != filepath.Clean(opts.LLVMPrefix) })
-		}
-		m.LLVMs = found
-		if i := slices.IndexFunc(found, func(i llvm.Install) bool { return i.Usable() }); i >= 0 {
-			m.LLVM = &found[i]
-		}
+	found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19, Required: opts.LLVMTools})
+	if err != nil {
+		return // as a machine without one
 	}
-	m.CC, m.CXX, m.CCError = compilers(ctx, opts)
-	_, err := os.Stat("/dev/kfd")
-	m.GPUDriver = runtime.GOOS == "linux" && err == nil
-	return m
+	if opts.LLVMPrefix != "" { // what the user names is meant, be it older
+		found = slices.DeleteFunc(found, func(i llvm.Install) bool { return i.Prefix != filepath.Clean(opts.LLVMPrefix) })
+	}
+	m.LLVMs = found
+	if i := slices.IndexFunc(found, func(i llvm.Install) bool { return i.Usable() }); i >= 0 {
+		m.LLVM = &found[i]
+	}
 }
 
 func compilers(ctx context.Context, opts Options) (cc, cxx *hostcc.Compiler, err error) {
