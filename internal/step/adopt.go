@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -21,6 +24,10 @@ type AdoptLLVM struct {
 	Optional []string `yaml:"optional,omitempty"`
 	// Links are further names in lib/llvm/bin: new name to program.
 	Links map[string]string `yaml:"links,omitempty"`
+	// ConfigBelow is the first major version whose clang finds ROCm above
+	// lib/llvm by itself; an older one gets configuration files that say it
+	// (clang's user's manual, "Configuration files").
+	ConfigBelow string `yaml:"config_below,omitempty" pattern:"^[0-9]+$"`
 }
 
 // Validate implements Step.
@@ -57,6 +64,15 @@ func (s *AdoptLLVM) Run(ctx context.Context, r *Run) error {
 		}
 	}
 	fmt.Fprintf(r.Output, "left to the system: %s\n", strings.Join(report.Base, ", "))
+	if below, err := strconv.Atoi(s.ConfigBelow); err == nil && r.LLVM.Major < below {
+		for _, name := range []string{"clang.cfg", "clang++.cfg"} {
+			file := filepath.Join(r.Stage, "lib", "llvm", "bin", name)
+			if err := os.WriteFile(file, []byte("--rocm-path=<CFGDIR>/../../..\n"), 0o644); err != nil {
+				return err
+			}
+			fmt.Fprintf(r.Output, "+ %s says where ROCm is: this clang does not look there\n", name)
+		}
+	}
 	if len(report.Absent) > 0 {
 		fmt.Fprintf(r.Output, "not there, and not needed: %s\n", strings.Join(report.Absent, ", "))
 	}
