@@ -165,6 +165,24 @@ func (Patch) New(ctx context.Context, component, edited, title string, why, upst
 	return door(app.New().PatchNew(ctx, app.PatchOptions{Component: component, Edited: edited, Title: title, Why: value(why), Upstream: value(upstream)}))
 }
 
+// Step runs one step of a component again, in the folder that a failed build left.
+func Step(ctx context.Context, component, step string, channel, host, provider *string) error {
+	return door(app.New().Step(ctx, app.SiteOptions{Wishes: siteWishes(component, channel, host, provider), Component: component, Step: step}))
+}
+
+// Shell opens a shell in a component's build folder, with its environment.
+func Shell(ctx context.Context, component string, channel, host, provider *string) error {
+	return door(app.New().Shell(ctx, app.SiteOptions{Wishes: siteWishes(component, channel, host, provider), Component: component}))
+}
+
+func siteWishes(component string, channel, host, provider *string) app.Wishes {
+	w := app.Wishes{Channel: value(channel), Hosts: value(host)}
+	if p := value(provider); p != "" {
+		w.Provider = component + "=" + p
+	}
+	return w
+}
+
 // Source puts a component's patched source into a new folder, to work on.
 func Source(ctx context.Context, component, dest string, channel, provider *string) error {
 	wishes := app.Wishes{Channel: value(channel)}

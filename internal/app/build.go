@@ -84,7 +84,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	}
 	b := &build.Builder{
 		Graph: g, Store: s, Sources: sources, Machine: m, Events: bus,
-		Logs: filepath.Join(stateDir(p), "logs"), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
+		Logs: logsDir(p), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
 		KeepGoing: o.KeepGoing, KeepWork: o.KeepWork,
 	}
 	if o.Rebuild {

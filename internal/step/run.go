@@ -48,6 +48,9 @@ type Run struct {
 	SliceOf func(path string) string
 	// Exceptions are audit findings that do not count.
 	Exceptions []spec.Exception
+	// Wrap puts a child's argument list into whatever keeps it apart from the
+	// rest of the machine; nil leaves it as it is.
+	Wrap func(argv []string) []string
 	// LeakPaths are strings that must not occur in the stage.
 	LeakPaths []string
 }

@@ -1,0 +1,263 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/step"
+	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/internal/trace"
+	"github.com/stonemason-hip/stonemason/toolchain/llvm"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// site is the work folder of a node and what has been done in it.
+type site struct {
+	b        *Builder
+	n        *plan.Node
+	key      key.Key
+	contents map[string]store.Content
+	jobs     int
+	work     string
+	log      io.Writer
+
+	run  *step.Run
+	done *progress
+}
+
+// open makes the work folder ready. What finished steps left is gone on with;
+// where none is known, where a person has been at work, or when fresh is wished
+// for, all of the folder goes. The
+// stage never stays.
+func (s *site) open(fresh bool) error {
+	var err error
+	if s.done, err = loadProgress(s.work, s.key); err != nil {
+		return err
+	}
+	s.done.Staged = nil
+	if len(s.done.Steps) == 0 || s.done.Touched || fresh {
+		s.done.Steps, s.done.Touched = nil, false
+		err = discard(s.work)
+	} else {
+		err = os.RemoveAll(filepath.Join(s.work, "stage"))
+	}
+	if err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	return s.furnish()
+}
+
+// discard removes a work folder, what vouches for the rest first: of a removal
+// that is cut short nothing must be left that a later build would go on with.
+func discard(work string) error {
+	if err := os.Remove(filepath.Join(work, progressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(work)
+}
+
+// furnish makes the folders that steps expect, and the step.Run that names
+// them.
+func (s *site) furnish() error {
+	for _, dir := range []string{"home", "tmp", "build", "stage"} {
+		if err := os.MkdirAll(filepath.Join(s.work, dir), 0o755); err != nil {
+			return fmt.Errorf("build: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.work, "key"), []byte(s.key.Text), 0o644); err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	var err error
+	s.run, err = s.b.run(s.n, s.work, s.contents, s.jobs)
+	return err
+}
+
+// source puts the node's source tree in place.
+func (s *site) source(ctx context.Context) error {
+	if len(s.n.Sources) == 0 || slices.Contains(s.done.Steps, sourceMark) {
+		return nil
+	}
+	if err := s.inStep("source", "", func(out io.Writer) error {
+		src := filepath.Join(s.work, "src")
+		if err := os.RemoveAll(src); err != nil {
+			return err
+		}
+		if err := s.b.Sources.Prepare(ctx, s.n, src, out); err != nil {
+			return err
+		}
+		return s.unchanged(ctx)
+	}); err != nil {
+		return err
+	}
+	return s.done.add(s.work, sourceMark)
+}
+
+// steps runs all steps that are not done yet.
+func (s *site) steps(ctx context.Context) error {
+	if err := s.source(ctx); err != nil {
+		return err
+	}
+	staged := false
+	for i, st := range s.n.Steps {
+		typed, err := st.Decode()
+		if err != nil {
+			return err
+		}
+		// Only steps before the first that writes the stage are remembered for
+		// the next build: the stage is made in one go, on an empty folder, so
+		// that nothing of an interrupted attempt can end up in an artifact.
+		staged = staged || step.Stages(typed)
+		if !staged && slices.Contains(s.done.Steps, mark(i, st)) {
+			continue
+		}
+		if err := s.step(ctx, i, typed, staged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs one step and remembers that it is done.
+func (s *site) step(ctx context.Context, i int, typed step.Step, staged bool) error {
+	st := s.n.Steps[i]
+	if err := s.inStep(st.Name, st.Uses, func(out io.Writer) error {
+		s.run.Output = out
+		return typed.Run(ctx, s.run)
+	}); err != nil {
+		return err
+	}
+	if staged {
+		return s.done.stage(s.work, mark(i, st))
+	}
+	return s.done.add(s.work, mark(i, st))
+}
+
+// unchanged makes sure that the workspace that was copied is the one that the
+// key names: somebody may be typing in it.
+func (s *site) unchanged(ctx context.Context) error {
+	if !slices.ContainsFunc(s.n.Sources, func(src plan.Source) bool { return src.Workspace != "" }) {
+		return nil
+	}
+	now, err := s.b.Key(ctx, s.n, s.contents)
+	if err == nil && now.ID != s.key.ID {
+		err = exit.With(exit.Source, errors.New("the workspace was changed while it was copied: build again"))
+	}
+	return err
+}
+
+// inStep runs one step between its events, with its output going to the log
+// and, line by line, to the event stream.
+func (s *site) inStep(name, uses string, f func(out io.Writer) error) error {
+	begun := time.Now()
+	ev := trace.Event{Host: s.n.Host, Node: s.n.Component, Step: name}
+	start := ev
+	start.Kind = trace.StepStart
+	s.b.Events.Emit(start)
+	fmt.Fprintf(s.log, "=== %s: %s\n", s.n.ID, name)
+	lines := trace.NewOutput(s.b.Events, ev)
+	before := s.ninjaLogSize()
+	err := f(io.MultiWriter(s.log, lines))
+	err = errors.Join(err, lines.Close())
+	end := ev
+	end.Kind, end.Duration, end.Outcome = trace.StepEnd, time.Since(begun), trace.Built
+	if uses == "ninja" {
+		end.Attrs = s.keepNinjaLog(before)
+	}
+	if err != nil {
+		end.Outcome, end.Reason = trace.Failed, err.Error()
+		fmt.Fprintf(s.log, "=== %s: %s failed: %v\n", s.n.ID, name, err)
+		err = &stepError{name, err}
+	}
+	s.b.Events.Emit(end)
+	return err
+}
+
+func (s *site) ninjaLog() string { return filepath.Join(s.work, "build", ".ninja_log") }
+
+// ninjaLogSize tells what ninja appends from what earlier attempts left.
+func (s *site) ninjaLogSize() int64 {
+	info, err := os.Stat(s.ninjaLog())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// keepNinjaLog copies the log of ninja's edges beside the build's logs, for the
+// report: the work folder goes when the build succeeds. A build does not fail
+// for want of it.
+func (s *site) keepNinjaLog(offset int64) map[string]string {
+	data, err := os.ReadFile(s.ninjaLog())
+	if err != nil {
+		return nil
+	}
+	file := filepath.Join(s.b.Logs, s.n.Component+"@"+s.n.Host+".ninja_log")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return nil
+	}
+	return map[string]string{"ninja_log": file, "ninja_log_offset": strconv.FormatInt(offset, 10)}
+}
+
+// run makes the surroundings of a node's steps.
+func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, jobs int) (*step.Run, error) {
+	build := b.Machine.Platform
+	host := build
+	if n.Host != plan.AnyHost {
+		var err error
+		if host, err = platform.Parse(n.Host); err != nil {
+			return nil, err
+		}
+	}
+	linkJobs := b.LinkJobs
+	if linkJobs == 0 {
+		linkJobs = b.Machine.LinkJobs(jobs)
+	}
+	r := &step.Run{
+		Build: build, Host: host, Work: work,
+		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
+		Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
+		CC: b.Machine.CC, CXX: b.Machine.CXX,
+		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
+		SliceOf:    step.Slicer(n.Slices),
+		Exceptions: n.Exceptions,
+		LeakPaths:  []string{work, b.Store.Root()},
+	}
+	// Only needs of the build: their contents are in the key, those of the
+	// runtime's are not.
+	for _, id := range n.Build {
+		tree, err := b.Store.Tree(contents[id])
+		if err != nil {
+			return nil, err
+		}
+		r.Deps[b.Graph.Node(id).Component] = tree
+	}
+	if slices.Contains(n.Tools, "llvm") {
+		r.LLVM = b.Machine.LLVM
+		if dep := b.llvmFromGraph(n); dep != nil {
+			r.LLVM = built(filepath.Join(r.Deps[dep.Component], "lib", "llvm"), dep.Version)
+		}
+	}
+	return r, nil
+}
+
+// built describes an LLVM that this build has made.
+func built(prefix, version string) *llvm.Install {
+	i := &llvm.Install{Prefix: prefix, Version: version, BinDir: filepath.Join(prefix, "bin"), LibDir: filepath.Join(prefix, "lib"), HasDev: true}
+	if v, err := semver.NewVersion(version); err == nil {
+		i.Major = int(v.Major())
+	}
+	return i
+}
