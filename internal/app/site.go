@@ -186,4 +186,3 @@ func (a *App) builder(ctx context.Context, w Wishes, component string, events tr
 
 // logsDir holds the logs of the last build of each component.
 func logsDir(p *spec.Project) string { return filepath.Join(stateDir(p), "logs") }
-
