@@ -175,6 +175,12 @@ func Shell(ctx context.Context, component string, channel, host, provider *strin
 	return door(app.New().Shell(ctx, app.SiteOptions{Wishes: siteWishes(component, channel, host, provider), Component: component}))
 }
 
+// Repro builds a component twice, in different folders, and compares every byte; all builds them all.
+func Repro(ctx context.Context, component string, format, channel, host, provider *string) error {
+	w := siteWishes(component, channel, host, provider)
+	return door(app.New().Repro(ctx, app.ReproOptions{Wishes: w, Component: component, Format: value(format)}))
+}
+
 func siteWishes(component string, channel, host, provider *string) app.Wishes {
 	w := app.Wishes{Channel: value(channel), Hosts: value(host)}
 	if p := value(provider); p != "" {

@@ -146,8 +146,8 @@ func (a *App) enter(ctx context.Context, o SiteOptions) (*build.Site, error) {
 	return b.Enter(ctx, nodes[0], a.Out)
 }
 
-// builder makes what builds one component, without the preflight, and lists
-// the enabled nodes of it.
+// builder makes what builds one component, or all of them when the name is
+// empty, without the preflight, and lists the enabled nodes that are meant.
 func (a *App) builder(ctx context.Context, w Wishes, component string, events trace.Sink) (*build.Builder, []*plan.Node, error) {
 	p, err := a.project(w)
 	if err != nil {
@@ -158,7 +158,11 @@ func (a *App) builder(ctx context.Context, w Wishes, component string, events tr
 		return nil, nil, err
 	}
 	m := a.machine(ctx, p)
-	g, err := a.resolve(ctx, p, m, []string{component})
+	var only []string
+	if component != "" {
+		only = []string{component}
+	}
+	g, err := a.resolve(ctx, p, m, only)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,12 +171,12 @@ func (a *App) builder(ctx context.Context, w Wishes, component string, events tr
 	}
 	var nodes []*plan.Node
 	for _, n := range g.Enabled() {
-		if n.Component == component {
+		if component == "" || n.Component == component {
 			nodes = append(nodes, n)
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, nil, a.nothing(g, []string{component})
+		return nil, nil, a.nothing(g, only)
 	}
 	sources, err := a.sources(p, s, events)
 	if err != nil {
