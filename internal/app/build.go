@@ -124,7 +124,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 func (a *App) compose(ctx context.Context, p *spec.Project, s *store.Store, g *plan.Graph, results map[string]*build.Result, footer *ui.Footer) error {
 	for _, host := range g.Hosts {
 		dir := filepath.Join(p.Root, "dist", host)
-		if _, _, err := bundle.Compose(ctx, s, g, results, host, dir); err != nil {
+		if _, err := bundle.Compose(ctx, s, g, results, host, dir); err != nil {
 			return err
 		}
 		footer.Bundle = relative(p.Root, dir)
@@ -139,21 +139,38 @@ func (a *App) compose(ctx context.Context, p *spec.Project, s *store.Store, g *p
 	return nil
 }
 
-// trim holds the store to cache.max_size. What this build used stays.
+// trim holds the store to cache.max_size; what bundles and live processes use
+// stays. The build's result does not depend on it: what goes wrong is a
+// warning, and the next build trims again.
 func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) error {
-	cap := int64(p.Config.Cache.MaxSize)
-	if cap == 0 {
-		return nil
+	for _, text := range s.Warnings() {
+		a.note("warning: %s", text)
 	}
-	var keep []store.Content
+	if ctx.Err() != nil {
+		return nil // the user is waiting for the end
+	}
+	o := store.TrimOptions{Max: -1}
+	if cap := int64(p.Config.Cache.MaxSize); cap > 0 && grown(results) {
+		o.Max = cap
+	}
+	t, err := s.Trim(ctx, o)
+	if len(t.Removed) > 0 && o.Max >= 0 {
+		a.note("store: removed %s not used for the longest time, %s", things(t.Removed), ui.Bytes(t.Bytes))
+	}
+	if err != nil && ctx.Err() == nil {
+		a.note("warning: %v", err)
+	}
+	return nil
+}
+
+// grown reports whether a build has added anything to the store.
+func grown(results map[string]*build.Result) bool {
 	for _, r := range results {
-		keep = append(keep, r.Action.Content)
+		if r.Err != nil || r.Outcome != trace.Restored && r.Outcome != trace.Skipped {
+			return true
+		}
 	}
-	objects, bytes, err := s.Trim(ctx, cap, keep)
-	if objects > 0 {
-		a.note("store: removed %d artifacts not used for the longest time, %s", objects, ui.Bytes(bytes))
-	}
-	return err
+	return false
 }
 
 // buildable refuses what can be planned and not be built on this machine.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -31,19 +32,11 @@ func (a *App) Clean(ctx context.Context, o CleanOptions) error {
 		if err != nil {
 			return err
 		}
-		// To open a store would make one of any folder: look first.
-		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-			if _, err := os.Stat(filepath.Join(dir, "version")); err != nil {
-				return exit.Withf(exit.Config, "clean: %s is no store: it has no file named version", dir)
-			}
-		}
-		s, err := a.store(p) // refuses a store of another layout
+		ours, err := a.emptyStore(dir, func() (*store.Store, error) { return a.store(p) })
 		if err != nil {
 			return err
 		}
-		for _, name := range []string{"objects", "actions", "sources", "checkouts", "locks", "tmp", "work", "apt"} {
-			dirs = append(dirs, filepath.Join(s.Root(), name))
-		}
+		dirs = append(dirs, ours...)
 	}
 	for _, dir := range dirs {
 		if _, err := os.Lstat(dir); err != nil {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/exit"
@@ -69,64 +70,141 @@ type File struct {
 	store.File
 }
 
+// composition is raised when the same artifacts give another bundle than
+// before in a way that neither manifest, bill of materials nor env.sh shows.
+const composition = 1
+
 // Compose makes dir the bundle of a host out of a build's results, unless it
-// is that already. The old bundle stays until the new one is complete.
-func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[string]*build.Result, host, dir string) (m *Manifest, changed bool, err error) {
-	m, err = describe(s, g, results, host)
+// is that already. The old bundle stays until the new one is complete. The
+// bundle is registered as a root of the store, so that what it is made of is
+// not evicted.
+//
+// That a bundle is what it should be is told from its registration, without
+// opening a file: it was composed from the same things, and nobody has written
+// to its folder since (store.Stamp). What a stamp cannot see, such as a bit
+// that flips on the disk, Damage finds.
+func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[string]*build.Result, host, dir string) (changed bool, err error) {
+	m, contents, err := components(g, results, host)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	own, err := m.ownFiles()
+	sbom, err := m.sbom()
 	if err != nil {
-		return nil, false, err
+		return false, err
+	}
+	head, err := json.Marshal(m)
+	if err != nil {
+		return false, err
+	}
+	inputs := fmt.Sprintf("%x", sha256.Sum256(slices.Concat(fmt.Appendln(nil, composition), head, sbom, []byte(envScript))))
+	// Another build of this checkout may be composing the same folder.
+	unlock, err := s.LockContext(ctx, "bundle-"+fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:12])
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if root, ok := s.RootAt(dir); ok && root.Inputs == inputs {
+		if state, err := store.Stamp(dir); err == nil && state == root.State {
+			return false, nil
+		}
+	}
+	if err := s.Hold(contents...); err != nil {
+		return false, err
+	}
+	if err := m.describe(s); err != nil {
+		return false, err
+	}
+	own := map[string][]byte{SBOMFile: sbom, EnvFile: []byte(envScript)}
+	if err := m.enter(own); err != nil {
+		return false, err
+	}
+	if err := replace(ctx, s, m, contents, dir, own); err != nil {
+		return false, store.DiskError(dir, fmt.Errorf("bundle %s: %w", host, err))
+	}
+	state, err := store.Stamp(dir)
+	if err != nil {
+		return true, fmt.Errorf("bundle %s: %w", host, err)
+	}
+	return true, s.AddRoot(store.Root{
+		Path: dir, Host: host, Contents: contents, Time: time.Now().UTC(), Manifest: ManifestFile, Inputs: inputs, State: state,
+	})
+}
+
+// replace composes a bundle beside the folder and gives it the folder's name.
+func replace(ctx context.Context, s *store.Store, m *Manifest, contents []store.Content, dir string, own map[string][]byte) (err error) {
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	prefix := "." + filepath.Base(dir) + "-"
+	if err := sweep(parent, prefix); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		return err
+	}
+	release, _, err := store.Claim(tmp)
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(tmp))
+		release()
+	}()
+	fresh := filepath.Join(tmp, "new")
+	if err := s.Restore(ctx, contents, fresh); err != nil {
+		return err
 	}
 	data, err := json.MarshalIndent(m, "", " ")
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	data = append(data, '\n')
-	// Another build of this checkout may be composing the same folder.
-	unlock, err := s.Lock("bundle-" + fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:12])
-	if err != nil {
-		return nil, false, err
-	}
-	defer unlock()
-	if old, err := os.ReadFile(filepath.Join(dir, ManifestFile)); err == nil && bytes.Equal(old, data) && intact(dir, m) {
-		return m, false, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return nil, false, fmt.Errorf("bundle: %w", err)
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
-	if err != nil {
-		return nil, false, fmt.Errorf("bundle: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	fresh := filepath.Join(tmp, "new")
-	if err := fill(ctx, s, g, results, host, fresh, own, data); err != nil {
-		return nil, false, fmt.Errorf("bundle %s: %w", host, err)
+	own[ManifestFile] = append(data, '\n')
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if err := write(fresh, name, own[name]); err != nil {
+			return err
+		}
 	}
 	// Two renames: for a moment there is no bundle, but never half of one.
 	if err := os.Rename(dir, filepath.Join(tmp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, false, fmt.Errorf("bundle: %w", err)
+		return err
 	}
-	if err := os.Rename(fresh, dir); err != nil {
-		return nil, false, fmt.Errorf("bundle: %w", err)
-	}
-	return m, true, nil
+	return os.Rename(fresh, dir)
 }
 
-func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, host string) (*Manifest, error) {
+// sweep removes what a killed build had not finished beside the bundle.
+func sweep(parent, prefix string) error {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		release, ok, err := store.Claim(dir)
+		if err != nil || !ok {
+			continue // somebody is at work there, or was a moment ago
+		}
+		err = os.RemoveAll(dir)
+		release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// components says what a bundle is made of, without its files.
+func components(g *plan.Graph, results map[string]*build.Result, host string) (*Manifest, []store.Content, error) {
 	m := &Manifest{Schema: 1, Name: g.Name, Release: g.Release, Channel: string(g.Channel), Host: host, GPUs: g.GPUs}
-	owner := map[string]string{}
+	var contents []store.Content
 	for _, n := range g.Bundled(host) {
 		res := results[n.ID]
 		if res == nil || res.Err != nil {
-			return nil, fmt.Errorf("bundle: %s was not built", n.ID)
-		}
-		files, err := s.Manifest(res.Action.Content)
-		if err != nil {
-			return nil, err
+			return nil, nil, fmt.Errorf("bundle: %s was not built", n.ID)
 		}
 		c := Component{
 			Name: n.Component, Host: n.Host, Version: n.Version, License: n.License, Provider: string(n.Provider),
@@ -136,28 +214,42 @@ func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, h
 		for _, id := range n.Runtime {
 			c.Needs = append(c.Needs, g.Node(id).Component)
 		}
+		m.Components = append(m.Components, c)
+		contents = append(contents, res.Action.Content)
+	}
+	return m, contents, nil
+}
+
+// describe enters the files of the components. Two that hold the same path do
+// not go into one bundle.
+func (m *Manifest) describe(s *store.Store) error {
+	owner := map[string]string{}
+	for _, c := range m.Components {
+		files, err := s.Manifest(store.Content(c.Content))
+		if err != nil {
+			return exit.Hint(exit.With(exit.Verify, err), "go tool mage store:verify")
+		}
 		for _, f := range files.Files {
 			if f.Type == treehash.Dir {
 				continue
 			}
 			if other, taken := owner[f.Path]; taken {
-				return nil, conflict("%s and %s both hold %s", other, n.Component, f.Path)
+				return conflict("%s and %s both hold %s", other, c.Name, f.Path)
 			}
-			owner[f.Path] = n.Component
+			owner[f.Path] = c.Name
 			c.Slices[f.Slice]++
-			m.Files = append(m.Files, File{Component: n.Component, File: f})
+			m.Files = append(m.Files, File{Component: c.Name, File: f})
 		}
-		m.Components = append(m.Components, c)
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	for _, f := range m.Files {
 		for d := path.Dir(f.Path); d != "."; d = path.Dir(d) {
 			if other, taken := owner[d]; taken {
-				return nil, conflict("%s holds %s, and %s holds %s", other, d, f.Component, f.Path)
+				return conflict("%s holds %s, and %s holds %s", other, d, f.Component, f.Path)
 			}
 		}
 	}
-	return m, nil
+	return nil
 }
 
 // conflict is the error of two artifacts that do not go into one bundle.
@@ -179,24 +271,6 @@ func portable(sources []plan.Source) []plan.Source {
 	return out
 }
 
-func fill(ctx context.Context, s *store.Store, g *plan.Graph, results map[string]*build.Result, host, dir string, own map[string][]byte, manifest []byte) error {
-	for _, n := range g.Bundled(host) {
-		tree, err := s.Tree(results[n.ID].Action.Content)
-		if err != nil {
-			return err
-		}
-		if err := store.CopyTree(ctx, tree, dir, nil); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if err := write(dir, name, own[name]); err != nil {
-			return err
-		}
-	}
-	return write(dir, ManifestFile, manifest) // the last: see intact
-}
-
 func write(dir, name string, data []byte) error {
 	file := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -205,19 +279,20 @@ func write(dir, name string, data []byte) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// ownFiles makes the files that no component brings, and enters them into the
-// manifest.
-func (m *Manifest) ownFiles() (map[string][]byte, error) {
-	var sbom bytes.Buffer
-	if err := writeSBOM(&sbom, m); err != nil {
-		return nil, err
-	}
+// sbom is the bundle's bill of materials.
+func (m *Manifest) sbom() ([]byte, error) {
+	var b bytes.Buffer
+	err := writeSBOM(&b, m)
+	return b.Bytes(), err
+}
+
+// enter enters the files that no component brings into the manifest.
+func (m *Manifest) enter(own map[string][]byte) error {
 	for _, name := range []string{ManifestFile, SBOMFile, EnvFile} {
 		if i := slices.IndexFunc(m.Files, func(f File) bool { return f.Path == name }); i >= 0 {
-			return nil, conflict("%s holds %s, which is the bundle's own", m.Files[i].Component, name)
+			return conflict("%s holds %s, which is the bundle's own", m.Files[i].Component, name)
 		}
 	}
-	own := map[string][]byte{SBOMFile: sbom.Bytes(), EnvFile: []byte(envScript)}
 	for name, data := range own {
 		m.Files = append(m.Files, File{Component: "bundle", File: store.File{
 			Entry: treehash.Entry{Path: name, Type: treehash.File, SHA256: fmt.Sprintf("%x", sha256.Sum256(data)), Size: int64(len(data))},
@@ -225,56 +300,8 @@ func (m *Manifest) ownFiles() (map[string][]byte, error) {
 		}})
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return own, nil
+	return nil
 }
-
-// intact reports whether a bundle still looks as it was composed, without
-// reading its files: same paths, kinds, sizes and modes, and nothing written
-// after the manifest, which is written last.
-func intact(dir string, m *Manifest) bool {
-	manifest, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(ManifestFile)))
-	if err != nil {
-		return false
-	}
-	want := map[string]File{}
-	for _, f := range m.Files {
-		want[f.Path] = f
-	}
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, file)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if rel == ManifestFile {
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		f, listed := want[rel]
-		delete(want, rel)
-		same := listed && !info.ModTime().After(manifest.ModTime())
-		switch f.Type {
-		case treehash.Symlink:
-			target, err := os.Readlink(file)
-			same = same && err == nil && target == f.Target
-		default:
-			same = same && info.Mode().IsRegular() && info.Size() == f.Size && (info.Mode()&0o100 != 0) == f.Exec
-		}
-		if !same {
-			return errDamaged
-		}
-		return nil
-	})
-	return err == nil && len(want) == 0
-}
-
-var errDamaged = errors.New("the bundle is not as it was composed")
 
 // envScript finds the bundle by its own place, so that it needs no editing
 // when the bundle is moved.

@@ -62,7 +62,12 @@ func (f *fixture) add(t *testing.T, name string, files map[string]string, source
 
 func (f *fixture) compose(t *testing.T, dir string) (*Manifest, bool, error) {
 	t.Helper()
-	return Compose(t.Context(), f.store, f.graph, f.results, host, dir)
+	changed, err := Compose(t.Context(), f.store, f.graph, f.results, host, dir)
+	if err != nil {
+		return nil, changed, err
+	}
+	m, err := Load(dir)
+	return m, changed, err
 }
 
 func TestComposeTwiceIsOnce(t *testing.T) {

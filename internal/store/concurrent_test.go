@@ -95,28 +95,80 @@ func TestASealThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is an error that says what to do; one that
-// names another key is not believed.
+// A record or a manifest that cannot be used counts as nothing and is told,
+// once; the next Seal puts it right.
 func TestLookupOfADamagedRecord(t *testing.T) {
 	s := open(t)
 	a := seal(t, s, "one", "x")
-	file := s.actionFile("tool", a.Key.ID)
-	good, err := os.ReadFile(file)
+	record := s.actionFile("tool", a.Key.ID)
+	dir, err := s.object(a.Content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"torn": string(good[:20]), "empty": "", "of another key": strings.Replace(string(good), string(a.Key.ID), string(action("two").Key.ID), 1),
+	manifest := filepath.Join(dir, "manifest.json")
+	for _, c := range []struct {
+		name, file string
+		damage     func(string) string
+		want       string
+	}{
+		{"torn", record, func(s string) string { return s[:20] }, "is built again"},
+		{"empty", record, func(string) string { return "" }, "is built again"},
+		{"of another key", record, func(s string) string { return strings.Replace(s, string(a.Key.ID), string(action("two").Key.ID), 1) }, "is built again"},
+		{"with another text", record, func(s string) string { return strings.Replace(s, "name=one", "name=two", 1) }, "is built again"},
+		{"with no content", record, func(s string) string { return strings.Replace(s, string(a.Content), "sha256:../../x", 1) }, "is not a content id"},
+		{"torn", manifest, func(s string) string { return s[:len(s)/2] }, "is built again"},
+		{"empty", manifest, func(string) string { return "" }, "is built again"},
+		{"of another size", manifest, func(s string) string { return strings.Replace(s, `"size": 9`, `"size": 8`, 1) }, "does not list what was sealed"},
+		{"with a way out", manifest, func(s string) string { return strings.Replace(s, "bin/tool", "../../tool", 1) }, "is no path"},
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		good, err := os.ReadFile(c.file)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok, err := s.Lookup("tool", a.Key.ID); ok || err == nil || !strings.Contains(err.Error(), "remove ") || !strings.Contains(err.Error(), file) {
-			t.Errorf("record %s: %v, %v", name, ok, err)
+		if err := os.WriteFile(c.file, []byte(c.damage(string(good))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		other, err := Open(s.Root())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, ok, err := other.Lookup("tool", a.Key.ID); ok || err != nil {
+				t.Errorf("%s %s: %v, %v", filepath.Base(c.file), c.name, ok, err)
+			}
+		}
+		if w := other.Warnings(); len(w) != 1 || !strings.Contains(w[0], c.want) || !strings.Contains(w[0], filepath.Dir(c.file)) {
+			t.Errorf("%s %s: warnings %q", filepath.Base(c.file), c.name, w)
+		}
+		if h, err := s.History("tool"); err != nil || len(h) > 1 {
+			t.Errorf("history: %v, %v", h, err)
+		}
+		if seal(t, other, "one", "x"); there(t, s, "one") != "one" {
+			t.Errorf("%s %s: sealing does not put it right", filepath.Base(c.file), c.name)
+		}
+		if got, err := os.ReadFile(manifest); err != nil || c.file == manifest && string(got) != string(good) {
+			t.Errorf("%s: the manifest is %s, %v", c.name, got, err)
 		}
 	}
-	if h, err := s.History("tool"); err != nil || len(h) > 1 {
-		t.Errorf("history: %v, %v", h, err)
+}
+
+// A Seal of what is there already repairs it when it is damaged.
+func TestSealReplacesADamagedObject(t *testing.T) {
+	s := open(t)
+	a := seal(t, s, "one", "x")
+	tree, err := s.Tree(a.Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "bin/tool"), []byte("Xbin/tool"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	seal(t, s, "two", "x")
+	if data, err := os.ReadFile(filepath.Join(tree, "bin/tool")); err != nil || string(data) != "xbin/tool" {
+		t.Errorf("the object holds %q, %v", data, err)
+	}
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "~ bin/tool") {
+		t.Errorf("warnings %q", w)
 	}
 }
 

@@ -9,15 +9,24 @@
 //	actions/<component>/<key>.json         which content a key gave (Action)
 //	sources/                               downloads, by sha256
 //	checkouts/                             git trees, by commit and folders
+//	work/<component>-<key>/                where a build goes on (package build)
 //	locks/                                 one lock file a key
+//	leases/                                what live processes use (Hold)
+//	roots/                                 bundles in use (Root)
+//	quarantine/                            what Verify found damaged, and why
 //	tmp/                                   what is not sealed yet
 //
 // An object or action appears under its name only by a rename of something
-// that was written completely and synced before: what has its name is whole.
+// that was written completely and synced before, and the folder that holds the
+// name is synced after: what has its name is whole, after a power cut too. An
+// action is written when its object is durable.
+//
+// leases, roots and quarantine came later than layout 1 and are made when they
+// are needed; a Stonemason that does not know them misreads nothing.
 package store
 
 import (
-	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,19 +34,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
-	"github.com/rogpeppe/go-internal/lockedfile"
+	"golang.org/x/sys/unix"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
 
 // layoutVersion is the number in the version file. A store with a higher one
 // was made by a newer Stonemason and is refused.
-const layoutVersion = "1"
+const layoutVersion = 1
 
 // Content is the identity of a sealed tree: "sha256:" and 64 hex digits, as
 // package treehash computes it.
@@ -72,6 +83,10 @@ type Action struct {
 	Files     int       `json:"files"`
 	Seconds   float64   `json:"seconds"` // wall time of the build that made it
 	Created   time.Time `json:"created"`
+	// What the build took of the machine; 0 when nobody measured.
+	CPU    float64 `json:"cpu,omitempty"`     // processor seconds of all children
+	MaxRSS int64   `json:"max_rss,omitempty"` // bytes, of the largest child
+	Jobs   int     `json:"jobs,omitempty"`    // the jobs that it was granted
 }
 
 // Manifest lists the files of a sealed tree and the slice each belongs to.
@@ -86,70 +101,111 @@ type File struct {
 	Slice string `json:"slice,omitempty"` // run, lib, dev, dbg or doc; empty for folders
 }
 
-// Store is an open store.
+// Store is an open store. Its methods may be called from several goroutines.
 type Store struct {
 	root string
+	// Warn is told what was found damaged and is made again. When it is nil
+	// the texts are kept for Warnings.
+	Warn func(text string)
+
+	mu        sync.Mutex
+	lease     *lease
+	manifests map[Content]*Manifest
+	warned    map[string]bool
+	warnings  []string
 }
 
 // VersionError says that a store was made by a newer Stonemason.
 type VersionError struct{ Root, Found string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("store %s has layout %s, and this stonemason knows %s: use a newer stonemason, or another folder (cache.dir in therock.yaml)", e.Root, e.Found, layoutVersion)
+	return fmt.Sprintf("store %s has layout %s, and this stonemason knows %d: use a newer stonemason, or another folder (cache.dir in therock.yaml)", e.Root, e.Found, layoutVersion)
 }
 
-// Open opens the store in a folder and makes it when it is not there.
+// Open opens the store in a folder and makes it when it is not there. A folder
+// that cannot be written to, and a store of a newer layout (*VersionError), are
+// errors with exit code Config.
 func Open(root string) (*Store, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	s := &Store{root: root, manifests: map[Content]*Manifest{}, warned: map[string]bool{}}
 	for _, dir := range []string{"objects", "actions", "sources", "checkouts", "locks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			return nil, fmt.Errorf("store: cannot make %s: %w (choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", filepath.Join(root, dir), err)
+			return nil, s.fail("cannot make "+filepath.Join(root, dir), err)
 		}
 	}
-	versionFile := filepath.Join(root, "version")
-	found, err := os.ReadFile(versionFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := renameio.WriteFile(versionFile, []byte(layoutVersion+"\n"), 0o644); err != nil {
-			return nil, fmt.Errorf("store: cannot write %s: %w", versionFile, err)
+	for _, dir := range []string{"", "tmp", "locks"} {
+		if err := unix.Access(filepath.Join(root, dir), unix.W_OK); err != nil {
+			return nil, s.fail("cannot use "+filepath.Join(root, dir), err)
 		}
-	case err != nil:
-		return nil, fmt.Errorf("store: %w", err)
-	case strings.TrimSpace(string(found)) != layoutVersion:
-		return nil, &VersionError{Root: root, Found: strings.TrimSpace(string(found))}
 	}
-	return &Store{root: root}, nil
+	return s, s.checkVersion()
+}
+
+// checkVersion reads the layout's number, or writes it into a new store.
+func (s *Store) checkVersion() error {
+	file := filepath.Join(s.root, "version")
+	text, err := readRecord(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.fail("cannot write "+file, s.writeFile(file, fmt.Appendln(nil, layoutVersion)))
+	}
+	if err != nil {
+		return s.fail("cannot read "+file, err)
+	}
+	found := strings.TrimSpace(string(text))
+	if n, err := strconv.Atoi(found); err != nil || n < 1 {
+		return exit.Withf(exit.Config, "store: %s holds %.20q, which is no layout: write %d into it when the folder is a store, or use another folder (cache.dir in therock.yaml)", file, found, layoutVersion)
+	} else if n > layoutVersion {
+		return exit.With(exit.Config, &VersionError{Root: s.root, Found: found})
+	}
+	return nil
+}
+
+// warn tells once of something damaged.
+func (s *Store) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	known := s.warned[text]
+	s.warned[text] = true
+	if !known && s.Warn == nil {
+		s.warnings = append(s.warnings, text)
+	}
+	s.mu.Unlock()
+	if !known && s.Warn != nil {
+		s.Warn(text)
+	}
+}
+
+// Warnings returns what was found damaged since the last call, and is made
+// again. It is empty where Warn is set.
+func (s *Store) Warnings() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	texts := s.warnings
+	s.warnings = nil
+	return texts
 }
 
 // Root is the store's folder, absolute.
 func (s *Store) Root() string { return s.root }
 
-// Sources is the folder for downloads.
-func (s *Store) Sources() string { return filepath.Join(s.root, "sources") }
+// Sources is the folder for downloads. Whoever asks for it is taken for one
+// that uses them: until its session ends, no other process evicts any.
+func (s *Store) Sources() string {
+	s.sessionID()
+	return filepath.Join(s.root, "sources")
+}
 
 // Checkouts is the folder for git trees.
 func (s *Store) Checkouts() string { return filepath.Join(s.root, "checkouts") }
 
-// Tmp makes a fresh folder on the store's own file system.
+// Tmp makes a fresh folder on the store's own file system. What is left of it
+// when this process has ended is removed by the next Trim.
 func (s *Store) Tmp(prefix string) (string, error) {
-	dir, err := os.MkdirTemp(filepath.Join(s.root, "tmp"), prefix+"-")
-	if err != nil {
-		return "", fmt.Errorf("store: %w", err)
-	}
-	return dir, nil
-}
-
-// Lock takes the lock of a name (a key, say) and waits for whoever holds it.
-// The lock dies with its process, so a killed build blocks nobody.
-func (s *Store) Lock(name string) (unlock func(), err error) {
-	unlock, err = lockedfile.MutexAt(filepath.Join(s.root, "locks", name)).Lock()
-	if err != nil {
-		return nil, fmt.Errorf("store: cannot lock %s: %w", name, err)
-	}
-	return unlock, nil
+	dir, err := os.MkdirTemp(filepath.Join(s.root, "tmp"), s.tmpPattern(prefix))
+	return dir, s.fail("cannot make a folder", err)
 }
 
 func (s *Store) object(c Content) (string, error) {
@@ -173,19 +229,48 @@ func (s *Store) Tree(c Content) (string, error) {
 	return tree, nil
 }
 
-// Manifest reads the file list of a sealed tree.
+// Manifest reads the file list of a sealed tree. A list that is not the one
+// that was sealed is an error. The result is shared: it is for reading only.
 func (s *Store) Manifest(c Content) (*Manifest, error) {
 	dir, err := s.object(c)
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
-	if err != nil {
+	s.mu.Lock()
+	m := s.manifests[c]
+	s.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	if m, err = readManifest(filepath.Join(dir, "manifest.json"), c); err != nil {
 		return nil, fmt.Errorf("store: object %s: %w", c.Short(), err)
+	}
+	s.mu.Lock()
+	s.manifests[c] = m
+	s.mu.Unlock()
+	return m, nil
+}
+
+// readManifest reads a manifest and holds it to the content that it lists: the
+// content's name is the hash of the list.
+func readManifest(file string, c Content) (*Manifest, error) {
+	data, err := readRecord(file)
+	if err != nil {
+		return nil, err
 	}
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("store: manifest of %s: %w", c.Short(), err)
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	entries := make([]treehash.Entry, 0, len(m.Files))
+	for _, f := range m.Files {
+		if !fs.ValidPath(f.Path) || f.Path == "." {
+			return nil, fmt.Errorf("%s: %q is no path of a tree", file, f.Path)
+		}
+		entries = append(entries, f.Entry)
+	}
+	if Content(treehash.IDOf(entries)) != c {
+		return nil, fmt.Errorf("%s does not list what was sealed", file)
 	}
 	return &m, nil
 }
@@ -194,33 +279,58 @@ func (s *Store) actionFile(component string, id key.ID) string {
 	return filepath.Join(s.root, "actions", component, string(id)+".json")
 }
 
-// Lookup finds what a key gave before. ok is false when there is nothing, or
-// when the object that the action names is gone.
+// Lookup finds what a key gave before, and holds it (see Hold). ok is false
+// when there is nothing, when the object that the action names is gone, and
+// when action or manifest are damaged: that is told as a warning, and the next
+// Seal puts them right.
 func (s *Store) Lookup(component string, id key.ID) (a Action, ok bool, err error) {
-	a, err = readAction(s.actionFile(component, id))
-	if errors.Is(err, fs.ErrNotExist) {
+	file := s.actionFile(component, id)
+	a, err = readAction(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return Action{}, false, nil
+	case errors.Is(err, fs.ErrPermission):
+		return Action{}, false, s.fail("cannot read "+file, err)
+	case err == nil && (a.Component != component || a.Key.ID != id):
+		err = errors.New("it is of another key")
+	}
+	if err == nil {
+		_, err = a.Content.hex()
 	}
 	if err != nil {
-		return Action{}, false, fmt.Errorf("%w (remove the file and build again)", err)
+		s.warn("store: the record %s cannot be used (%v): %s is built again", file, err, component)
+		return Action{}, false, nil
 	}
-	if a.Key.ID != id {
-		return Action{}, false, fmt.Errorf("store: action %s/%s names another key: remove %s", component, id.Short(), s.actionFile(component, id))
+	if err := s.Hold(a.Content); err != nil {
+		return Action{}, false, err
 	}
-	if _, err := s.Tree(a.Content); err != nil {
+	if _, err := s.Tree(a.Content); errors.Is(err, fs.ErrNotExist) {
+		return Action{}, false, nil
+	} else if err != nil {
+		return Action{}, false, s.fail("cannot read an object", err)
+	}
+	if _, err := s.Manifest(a.Content); errors.Is(err, fs.ErrPermission) {
+		return Action{}, false, s.fail("cannot read an object", err)
+	} else if err != nil {
+		s.warn("%v: %s is built again", err, component)
 		return Action{}, false, nil
 	}
 	return a, true, nil
 }
 
+// readAction reads a record. One whose key is not the one that its text gives
+// is damaged.
 func readAction(file string) (Action, error) {
-	data, err := os.ReadFile(file)
+	data, err := readRecord(file)
 	if err != nil {
 		return Action{}, err
 	}
 	var a Action
 	if err := json.Unmarshal(data, &a); err != nil {
 		return Action{}, fmt.Errorf("store: %s: %w", file, err)
+	}
+	if fmt.Sprintf("%x", sha256.Sum256([]byte(a.Key.Text))) != string(a.Key.ID) {
+		return Action{}, fmt.Errorf("store: %s: the key is not the one of its text", file)
 	}
 	return a, nil
 }
@@ -248,120 +358,4 @@ func (s *Store) History(component string) ([]Action, error) {
 	}
 	slices.SortFunc(actions, func(a, b Action) int { return b.Created.Compare(a.Created) })
 	return actions, nil
-}
-
-// Seal takes a staged tree into the store: the stage folder, which must lie
-// on the store's file system, is renamed away. slice names the slice of each
-// file. The action is completed (content, size, time) and recorded last, so
-// that no action ever names an object that is not whole.
-func (s *Store) Seal(ctx context.Context, a Action, stage string, slice func(path string) string) (Action, error) {
-	entries, err := treehash.List(ctx, stage, treehash.Options{})
-	if err != nil {
-		return a, fmt.Errorf("store: cannot seal %s: %w", a.Component, err)
-	}
-	a.Schema, a.Content = 1, Content(treehash.IDOf(entries))
-	a.Created = time.Now().UTC()
-	a.Bytes, a.Files = 0, 0
-	manifest := Manifest{Schema: 1}
-	for _, e := range entries {
-		f := File{Entry: e}
-		if e.Type != treehash.Dir {
-			f.Slice = slice(e.Path)
-			a.Files++
-			a.Bytes += e.Size
-		}
-		manifest.Files = append(manifest.Files, f)
-	}
-	dir, err := s.object(a.Content)
-	if err != nil {
-		return a, err
-	}
-	unlock, err := s.Lock("object-" + filepath.Base(dir))
-	if err != nil {
-		return a, err
-	}
-	defer unlock()
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if err := s.sealObject(stage, dir, manifest); err != nil {
-			return a, fmt.Errorf("store: cannot seal %s: %w", a.Component, err)
-		}
-	} else if err != nil {
-		return a, fmt.Errorf("store: %w", err)
-	} else if err := os.RemoveAll(stage); err != nil {
-		return a, fmt.Errorf("store: %w", err)
-	}
-	return a, s.record(a)
-}
-
-// sealObject writes manifest and tree into a temporary folder, syncs, and
-// gives the whole its name.
-func (s *Store) sealObject(stage, dir string, m Manifest) error {
-	tmp, err := s.Tmp("seal")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	data, err := json.MarshalIndent(m, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(tmp, "manifest.json"), data, 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(stage, filepath.Join(tmp, "tree")); err != nil {
-		return err
-	}
-	if err := syncTree(tmp); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// Record stores an action whose object is already sealed: what a key gave
-// when another key gave the same content before.
-func (s *Store) record(a Action) error {
-	data, err := json.MarshalIndent(a, "", " ")
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	file := s.actionFile(a.Component, a.Key.ID)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	if err := renameio.WriteFile(file, data, 0o644); err != nil {
-		return fmt.Errorf("store: cannot record %s: %w", file, err)
-	}
-	return nil
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
-
-// syncTree syncs every regular file and folder below root, so that a name
-// given afterwards never stands for data that a power cut took away.
-func syncTree(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() || d.Type().IsRegular() {
-			return syncDir(path)
-		}
-		return nil
-	})
 }
