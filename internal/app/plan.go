@@ -116,13 +116,14 @@ func (a *App) planText(g *plannedGraph) error {
 	var on, off [][]string
 	var download, disk, peak int64
 	var expect time.Duration
-	var notes []string
+	var notes, problems []string
+	stuck := map[string][]string{} // problem → components
 	for _, n := range g.Nodes {
 		if !n.Enabled {
 			off = append(off, []string{n.Component, n.Host, n.Why})
 			continue
 		}
-		on = append(on, []string{n.Component, n.Host, doing(n), because(n), n.Why, sourceText(n.Node), sizeText(n.DownloadSize()), timeText(n), sizeText(n.Estimate.Disk)})
+		on = append(on, []string{n.Component, n.Host, doing(n), n.Why, sourceText(n.Node), sizeText(n.DownloadSize()), timeText(n), sizeText(n.Estimate.Disk), because(n)})
 		if !n.Cached {
 			download += n.DownloadSize()
 			expect += n.Expect
@@ -133,13 +134,17 @@ func (a *App) planText(g *plannedGraph) error {
 			notes = append(notes, n.Component+": "+n.ProviderNote)
 		}
 		if n.Explain != nil && n.Explain.State == explain.Unknown {
-			notes = append(notes, n.Unknown)
+			problem := strings.TrimPrefix(n.Explain.Problem, n.ID+": ")
+			if len(stuck[problem]) == 0 {
+				problems = append(problems, problem)
+			}
+			stuck[problem] = append(stuck[problem], n.Component)
 		}
 		for _, s := range n.SkippedPatches {
 			notes = append(notes, fmt.Sprintf("%s: patch skipped: %s: %s", n.Component, s.File, s.Reason))
 		}
 	}
-	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "because", "why", "source", "fetch", "time", "disk"}, on, ui.TableOptions{Flex: 5}); err != nil {
+	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "why", "source", "fetch", "time", "disk", "because"}, on, ui.TableOptions{Flex: 4}); err != nil {
 		return err
 	}
 	if len(off) > 0 {
@@ -149,6 +154,9 @@ func (a *App) planText(g *plannedGraph) error {
 		}
 	}
 	fmt.Fprintln(a.Out)
+	for _, problem := range problems {
+		notes = append(notes, strings.Join(stuck[problem], ", ")+": "+problem)
+	}
 	for _, n := range notes {
 		fmt.Fprintf(a.Out, "note: %s\n", n)
 	}
