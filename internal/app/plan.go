@@ -9,6 +9,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/ui"
@@ -30,6 +31,8 @@ type plannedNode struct {
 	Unknown string        `json:"key_unknown,omitempty"`
 	Expect  time.Duration `json:"expect_ns"`
 	Bytes   int64         `json:"bytes,omitempty"`
+	// Explain says why, for what is switched on.
+	Explain *explain.Verdict `json:"explain,omitempty"`
 }
 
 type plannedGraph struct {
@@ -58,13 +61,16 @@ func (a *App) planned(ctx context.Context, o PlanOptions) (*plannedGraph, error)
 		return nil, err
 	}
 	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
-	forecast := b.Forecast(ctx)
+	forecast, verdicts := b.Survey(ctx)
 	out := &plannedGraph{Graph: g}
 	for _, n := range g.Nodes {
 		f := forecast[n.ID]
 		pn := plannedNode{Node: n, Cached: f.Cached, Key: string(f.Key.ID), Unknown: f.Unknown, Bytes: f.Action.Bytes}
 		if n.Enabled && !f.Cached {
 			pn.Expect = b.Expect(n)
+		}
+		if v, ok := verdicts[n.ID]; ok {
+			pn.Explain = &v
 		}
 		out.Nodes = append(out.Nodes, pn)
 	}
@@ -110,13 +116,14 @@ func (a *App) planText(g *plannedGraph) error {
 	var on, off [][]string
 	var download, disk, peak int64
 	var expect time.Duration
-	var notes []string
+	var notes, problems []string
+	stuck := map[string][]string{} // problem → components
 	for _, n := range g.Nodes {
 		if !n.Enabled {
 			off = append(off, []string{n.Component, n.Host, n.Why})
 			continue
 		}
-		on = append(on, []string{n.Component, n.Host, doing(n), n.Why, sourceText(n.Node), sizeText(n.DownloadSize()), timeText(n), sizeText(n.Estimate.Disk)})
+		on = append(on, []string{n.Component, n.Host, doing(n), n.Why, sourceText(n.Node), sizeText(n.DownloadSize()), timeText(n), sizeText(n.Estimate.Disk), because(n)})
 		if !n.Cached {
 			download += n.DownloadSize()
 			expect += n.Expect
@@ -126,14 +133,18 @@ func (a *App) planText(g *plannedGraph) error {
 		if n.ProviderNote != "" {
 			notes = append(notes, n.Component+": "+n.ProviderNote)
 		}
-		if n.Provider == spec.System && n.Unknown != "" {
-			notes = append(notes, n.Unknown)
+		if n.Explain != nil && n.Explain.State == explain.Unknown {
+			problem := strings.TrimPrefix(n.Explain.Problem, n.ID+": ")
+			if len(stuck[problem]) == 0 {
+				problems = append(problems, problem)
+			}
+			stuck[problem] = append(stuck[problem], n.Component)
 		}
 		for _, s := range n.SkippedPatches {
 			notes = append(notes, fmt.Sprintf("%s: patch skipped: %s: %s", n.Component, s.File, s.Reason))
 		}
 	}
-	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "why", "source", "fetch", "time", "disk"}, on, ui.TableOptions{Flex: 4}); err != nil {
+	if err := ui.Table(a.Out, look, []string{"component", "host", "plan", "why", "source", "fetch", "time", "disk", "because"}, on, ui.TableOptions{Flex: 4}); err != nil {
 		return err
 	}
 	if len(off) > 0 {
@@ -143,6 +154,9 @@ func (a *App) planText(g *plannedGraph) error {
 		}
 	}
 	fmt.Fprintln(a.Out)
+	for _, problem := range problems {
+		notes = append(notes, strings.Join(stuck[problem], ", ")+": "+problem)
+	}
 	for _, n := range notes {
 		fmt.Fprintf(a.Out, "note: %s\n", n)
 	}
@@ -161,6 +175,18 @@ func doing(n plannedNode) string {
 		return "build (source)"
 	}
 	return string(n.Provider)
+}
+
+// because says in a few words why there is something to do, as explain does at
+// length.
+func because(n plannedNode) string {
+	switch {
+	case n.Cached || n.Explain == nil:
+		return "-"
+	case n.Explain.State == explain.Unknown:
+		return "not known yet" // why is long, and stands below
+	}
+	return n.Explain.Reason()
 }
 
 func sourceText(n *plan.Node) string {

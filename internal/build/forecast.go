@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/store"
@@ -23,30 +24,88 @@ type Forecast struct {
 
 // Forecast looks all enabled nodes up without building anything.
 func (b *Builder) Forecast(ctx context.Context) map[string]Forecast {
-	out := map[string]Forecast{}
-	contents := map[string]store.Content{}
-	for _, n := range b.Graph.Enabled() {
-		out[n.ID] = b.forecast(ctx, n, contents)
-		if f := out[n.ID]; f.Cached {
-			contents[n.ID] = f.Action.Content
-		}
-	}
+	out, _ := b.survey(ctx, false)
 	return out
 }
 
-func (b *Builder) forecast(ctx context.Context, n *plan.Node, contents map[string]store.Content) Forecast {
-	for _, id := range n.Build {
-		if _, ok := contents[id]; !ok {
-			return Forecast{Unknown: id + " must be built first"}
+// Explain says, for every enabled node and by ID, what a build would do with it
+// and why.
+func (b *Builder) Explain(ctx context.Context) map[string]explain.Verdict {
+	_, verdicts := b.Survey(ctx)
+	return verdicts
+}
+
+// Survey is Forecast and Explain in one: every key is computed once.
+func (b *Builder) Survey(ctx context.Context) (map[string]Forecast, map[string]explain.Verdict) {
+	out, nodes := b.survey(ctx, true)
+	return out, explain.Explain(nodes, b.history)
+}
+
+// survey looks all enabled nodes up, each after those it needs. With partial,
+// the known lines of keys that are not final are computed too.
+func (b *Builder) survey(ctx context.Context, partial bool) (map[string]Forecast, []explain.Node) {
+	out := map[string]Forecast{}
+	var nodes []explain.Node
+	contents := map[string]store.Content{}
+	for _, n := range b.Graph.Enabled() {
+		var f Forecast
+		e := explain.Node{ID: n.ID, Component: n.Component, Host: n.Host, Needs: n.Build}
+		for _, s := range n.Sources {
+			e.Sources = append(e.Sources, sourceName(s))
+		}
+		for _, id := range n.Build {
+			if _, ok := contents[id]; !ok {
+				e.Open = append(e.Open, id)
+			}
+		}
+		if len(e.Open) > 0 {
+			f.Unknown = e.Open[0] + " must be built first"
+		}
+		if partial || len(e.Open) == 0 {
+			k, err := b.keyWithout(ctx, n, contents, e.Open)
+			switch {
+			case err != nil:
+				f.Unknown, e.Problem = err.Error(), err.Error()
+			case len(e.Open) == 0:
+				f.Known, f.Key = true, k
+			}
+			e.Key = k
+		}
+		if f.Known {
+			if a, ok, err := b.Store.Lookup(n.Component, f.Key.ID); err == nil && ok {
+				f.Cached, f.Action = true, a
+				contents[n.ID] = a.Content
+				r := result(a)
+				e.Result = &r
+			}
+		}
+		out[n.ID] = f
+		nodes = append(nodes, e)
+	}
+	return out, nodes
+}
+
+// history lists the earlier results of a component for a host. A history that
+// cannot be read is as none: it explains less, and hinders nothing.
+func (b *Builder) history(component, host string) []explain.Result {
+	actions, _ := b.Store.History(component)
+	var all []explain.Result
+	for _, a := range actions {
+		if a.Host == host {
+			all = append(all, result(a))
 		}
 	}
-	k, err := b.Key(ctx, n, contents)
-	if err != nil {
-		return Forecast{Unknown: err.Error()}
+	return all
+}
+
+func result(a store.Action) explain.Result {
+	return explain.Result{Key: a.Key, Content: string(a.Content), Created: a.Created, Seconds: a.Seconds}
+}
+
+// sourceName is what a person calls a source.
+func sourceName(s plan.Source) string {
+	if s.Workspace != "" {
+		return "workspace " + s.Workspace
 	}
-	f := Forecast{Known: true, Key: k}
-	if a, ok, err := b.Store.Lookup(n.Component, k.ID); err == nil && ok {
-		f.Cached, f.Action = true, a
-	}
-	return f
+	return s.Name
 }

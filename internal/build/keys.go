@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"fmt"
+	"os"
+	"path"
 	"slices"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -10,11 +12,20 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Key is the key of a node, given the contents of what it needs. Everything
 // that can change the result is in it; where the build happens is not.
 func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]store.Content) (key.Key, error) {
+	return b.keyWithout(ctx, n, contents, nil)
+}
+
+// keyWithout is Key for a node some of whose needs must be built first: there
+// are no lines for the contents of these. It is for comparing, not for looking
+// anything up.
+func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[string]store.Content, open []string) (key.Key, error) {
 	var k key.Builder
 	k.Add("component", n.Component)
 	k.Add("host", n.Host)
@@ -33,16 +44,22 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 		k.Add(prefix+".strip", fmt.Sprint(s.Strip))
 		k.List(prefix+".only", s.Only)
 	}
-	for i, p := range n.Patches {
-		k.Add(fmt.Sprintf("patch.%02d", i), p.SHA256)
+	// Patches are applied in the order of their names, so names tell the order
+	// too, and a patch that comes in between shifts no other's line.
+	for _, p := range n.Patches {
+		k.Add("patch."+path.Base(p.File), p.SHA256)
 	}
 	for _, id := range n.Build {
+		if slices.Contains(open, id) {
+			continue
+		}
 		content, ok := contents[id]
 		if !ok {
 			return key.Key{}, fmt.Errorf("%s: the content of %s is not known", n.ID, id)
 		}
 		k.Add("dep."+b.Graph.Node(id).Component, string(content))
 	}
+	tools := slices.Clone(n.Tools)
 	for i, s := range n.Steps {
 		typed, err := s.Decode()
 		if err != nil {
@@ -51,7 +68,15 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 		var one key.Builder
 		one.Add("uses", s.Uses)
 		typed.Key(&one)
-		k.Lines(fmt.Sprintf("step.%02d-%s", i, s.Name), one.Key())
+		if err := b.command(&one, n, typed); err != nil {
+			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+		}
+		k.Nest(fmt.Sprintf("step.%02d-%s", i, s.Name), &one)
+		for _, tool := range step.Tools(typed) {
+			if !slices.Contains(tools, tool) {
+				tools = append(tools, tool)
+			}
+		}
 	}
 	for i, r := range n.Slices {
 		k.Add(fmt.Sprintf("slice.%02d", i), string(r.Slice))
@@ -65,32 +90,64 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 		k.List(fmt.Sprintf("exception.%02d.globs", i), e.Globs)
 	}
 	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
-	if err := b.machineLines(ctx, &k, n); err != nil {
+	if err := b.machineLines(ctx, &k, n, tools); err != nil {
 		return key.Key{}, err
 	}
 	return k.Key(), nil
 }
 
+// command adds what a configure step says to CMake by itself, beyond its
+// fields: the toolchain file and the arguments, with variables for all places.
+func (b *Builder) command(k *key.Builder, n *plan.Node, typed step.Step) error {
+	s, ok := typed.(*step.CMake)
+	if !ok {
+		return nil
+	}
+	build := b.Machine.Platform
+	host := build
+	if n.Host != plan.AnyHost {
+		var err error
+		if host, err = platform.Parse(n.Host); err != nil {
+			return err
+		}
+	}
+	r := &step.Run{
+		Build: build, Host: host,
+		Work: "${work}", Source: "${source}", BuildDir: "${build}", Stage: "${stage}",
+		Tools: map[string]string{"ninja": "${ninja}"}, Deps: map[string]string{},
+		CC: &hostcc.Compiler{Path: "${cc}"}, CXX: &hostcc.Compiler{Path: "${cxx}"},
+	}
+	for _, id := range n.Build {
+		name := b.Graph.Node(id).Component
+		r.Deps[name] = "${dep." + name + "}"
+	}
+	_, text, argv, err := s.Command(r, func(value string) (string, error) { return value, nil })
+	if err != nil {
+		return err
+	}
+	k.Text("toolchain", text)
+	k.List("argv", argv)
+	return nil
+}
+
 // machineLines adds the build machine's part: the identity, by content, of
-// the compilers and tools that the node uses.
-func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node) error {
-	for _, tool := range n.Tools {
+// the compilers and tools that the node names or its steps use.
+func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node, tools []string) error {
+	for _, tool := range tools {
 		switch tool {
-		case "cmake", "patchelf", "perl", "python3":
-			// ninja is left out: it runs what CMake wrote and adds nothing.
-			digest, err := b.Machine.ToolDigest(tool)
-			if err != nil {
-				return fmt.Errorf("%s: %w", n.ID, err)
-			}
-			k.Add("tool."+tool, digest)
+		case "ninja":
+			// It runs what CMake wrote and adds nothing.
 		case "c++":
 			if b.Machine.CC == nil || b.Machine.CXX == nil {
 				return fmt.Errorf("%s needs a C and a C++ compiler, and the machine has none: go tool mage doctor", n.ID)
 			}
 			k.Add("cc", fmt.Sprintf("%s %s %s", b.Machine.CC.Kind, b.Machine.CC.Version, b.Machine.CC.Digest))
 			k.Add("cxx", fmt.Sprintf("%s %s %s", b.Machine.CXX.Kind, b.Machine.CXX.Version, b.Machine.CXX.Digest))
+			if b.Machine.Platform.OS == "darwin" {
+				k.Add("sdk", sdk("/", os.Getenv("DEVELOPER_DIR")))
+			}
 		case "llvm", "llvm-dev":
-			if tool == "llvm-dev" && slices.Contains(n.Tools, "llvm") {
+			if tool == "llvm-dev" && slices.Contains(tools, "llvm") {
 				continue // one line for both
 			}
 			if b.llvmFromGraph(n) != nil {
@@ -100,7 +157,13 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 			if err != nil {
 				return fmt.Errorf("%s: %w", n.ID, err)
 			}
-			k.Add("llvm", digest)
+			k.Add("llvm", b.Machine.LLVMVersion()+" "+digest)
+		default:
+			digest, err := b.Machine.ToolDigest(tool)
+			if err != nil {
+				return fmt.Errorf("%s: %w", n.ID, err)
+			}
+			k.Add("tool."+tool, digest)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // Salt is the first line of every key. Raising it makes all earlier results
 // unreachable: do so when the meaning of a line changes.
-const Salt = "stonemason/1"
+const Salt = "stonemason/2"
 
 // ID is the identity of a key: 64 lower-case hex digits of the SHA-256 of its
 // text.
@@ -48,11 +48,16 @@ type Builder struct {
 // Add records one input. Values that hold line breaks or other control
 // characters are quoted as Go strings, so that every input stays one line.
 func (b *Builder) Add(name, value string) {
-	if b.lines == nil {
-		b.lines = make(map[string]string)
-	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.HasPrefix(value, `"`) {
 		value = strconv.Quote(value)
+	}
+	b.add(name, value)
+}
+
+// add records a line under the first form of its name that is free.
+func (b *Builder) add(name, value string) {
+	if b.lines == nil {
+		b.lines = make(map[string]string)
 	}
 	base := name
 	for i := 2; ; i++ {
@@ -87,13 +92,16 @@ func (b *Builder) Map(name string, values map[string]string) {
 	}
 }
 
-// Lines adds every line of another key's text under a prefix.
-func (b *Builder) Lines(prefix string, k Key) {
-	for name, value := range Parse(k.Text) {
-		if b.lines == nil {
-			b.lines = make(map[string]string)
-		}
-		b.lines[prefix+"."+name] = value
+// Text records a text that is read line by line, a script for instance, as
+// List does.
+func (b *Builder) Text(name, text string) {
+	b.List(name, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+}
+
+// Nest adds every line of another builder under a prefix.
+func (b *Builder) Nest(prefix string, other *Builder) {
+	for name, value := range other.lines {
+		b.add(prefix+"."+name, value)
 	}
 }
 

@@ -12,7 +12,7 @@ func TestTextIsSortedReadableAndStable(t *testing.T) {
 	b.Map("define", map[string]string{"B": "2", "A": "1"})
 	b.Add("text", "two\nlines")
 	b.List("none", nil)
-	want := "stonemason/1\nargv.000=cmake\nargv.001=-S\nargv.002=src\ndefine.A=1\ndefine.B=2\nnone=[]\ntext=\"two\\nlines\"\nzeta=1\n"
+	want := "stonemason/2\nargv.000=cmake\nargv.001=-S\nargv.002=src\ndefine.A=1\ndefine.B=2\nnone=[]\ntext=\"two\\nlines\"\nzeta=1\n"
 	if got := b.Key().Text; got != want {
 		t.Errorf("text:\n%s\nwant:\n%s", got, want)
 	}

@@ -32,6 +32,9 @@ func (s *CMake) Validate() error {
 	if s.Source == "" {
 		return errors.New("source is missing")
 	}
+	if !keyed(s.Source) {
+		return fmt.Errorf("source %q does not lie below ${source}, ${build} or ${dep.name}", s.Source)
+	}
 	return nil
 }
 
@@ -40,35 +43,54 @@ func (s *CMake) Key(b *key.Builder) { fields(b, s) }
 
 // Run implements Step.
 func (s *CMake) Run(ctx context.Context, r *Run) error {
-	source, err := r.Expand(s.Source)
-	if err != nil {
-		return err
-	}
-	prefixes, err := r.ExpandAll(s.Prefixes)
-	if err != nil {
-		return err
-	}
-	flags, err := r.ExpandAll(s.Flags)
-	if err != nil {
-		return err
-	}
 	if r.CC == nil || r.CXX == nil {
 		return errors.New("no C and C++ compiler was chosen: add c++ to tools in the component's yaml")
+	}
+	file, text, argv, err := s.Command(r, r.Expand)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return r.Command(ctx, r.Work, nil, argv...)
+}
+
+// Command is what the step runs: the name and text of the toolchain file, and
+// the arguments. What the text and the arguments say beyond the step's own
+// fields is in the key too, so a node's key is made with them, with folders and
+// programs in r, and an expand, that leave every variable as it is.
+func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text string, argv []string, err error) {
+	var failed error
+	fill := func(value string) string {
+		out, err := expand(value)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return out
+	}
+	source := fill(s.Source)
+	prefixes, flags := slices.Clone(s.Prefixes), slices.Clone(s.Flags)
+	for i := range prefixes {
+		prefixes[i] = fill(prefixes[i])
+	}
+	for i := range flags {
+		flags[i] = fill(flags[i])
+	}
+	if failed != nil {
+		return "", "", nil, failed
 	}
 	// The headers of a need lie in the store: where that is must not show.
 	neutral := map[string]string{r.Source: "source", r.BuildDir: "build", r.Stage: "prefix"}
 	for name, tree := range r.Deps {
 		neutral[tree] = name
 	}
-	file := filepath.Join(r.Work, "toolchain.cmake")
-	text := cmake.Toolchain{
+	file = filepath.Join(r.Work, "toolchain.cmake")
+	text = cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 	}.Text()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		return err
-	}
-	argv := []string{
+	argv = []string{
 		// A configure step that was interrupted is not gone on with: checks
 		// that were killed with it would count as failed (--fresh, since 3.24).
 		"cmake", "--fresh", "-G", "Ninja", "-S", source, "-B", r.BuildDir,
@@ -83,11 +105,11 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 	maps.Copy(defines, s.Defines)
 	maps.Copy(defines, s.More)
 	for _, name := range slices.Sorted(maps.Keys(defines)) {
-		value, err := r.Expand(defines[name])
+		value, err := expand(defines[name])
 		if err != nil {
-			return fmt.Errorf("defines.%s: %w", name, err)
+			return "", "", nil, fmt.Errorf("defines.%s: %w", name, err)
 		}
 		argv = append(argv, "-D"+name+"="+value)
 	}
-	return r.Command(ctx, r.Work, nil, argv...)
+	return file, text, argv, nil
 }

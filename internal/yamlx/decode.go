@@ -73,7 +73,7 @@ type decoder struct {
 }
 
 func (d *decoder) planOf(t reflect.Type) *plan {
-	if p, ok := d.doc.plans.Load(t); ok {
+	if p, ok := d.doc.types.plans.Load(t); ok {
 		return p.(*plan)
 	}
 	p, err := planOf(t)
@@ -81,7 +81,7 @@ func (d *decoder) planOf(t reflect.Type) *plan {
 		d.define(err)
 		return nil
 	}
-	d.doc.plans.Store(t, p)
+	d.doc.types.plans.Store(t, p)
 	return p
 }
 
@@ -443,9 +443,12 @@ func (d *decoder) table(n *Node, v reflect.Value, r *rules) {
 
 // mapKey checks the key of an entry of a map.
 func (d *decoder) mapKey(entry *Node, t reflect.Type, r *rules) {
+	allowed, isEnum := enumOf(t)
+	if !isEnum && r.keys == nil {
+		return
+	}
 	e := entry.at(entry.KeyPos())
 	e.Found = quote(entry.Key())
-	allowed, isEnum := enumOf(t)
 	switch {
 	case isEnum && !slices.Contains(allowed, entry.Key()):
 		e.Msg = "unknown key " + e.Found + in(entry.parent.Path())

@@ -29,6 +29,13 @@ const (
 // document is what the nodes of one file share.
 type document struct {
 	file  string
+	types *Types
+}
+
+// Types remembers what the tags of Go types say, which takes longer to find
+// out than a small file takes to read. Its zero value is ready; one can serve
+// many files, also at once. See [Shared].
+type Types struct {
 	plans sync.Map // reflect.Type → *plan
 }
 
