@@ -106,6 +106,7 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, want["c++"]))
 	}
+	m.Isolation = p.Config.Isolation
 	needs.Memory = memory
 	needs.Disk = []doctor.DiskNeed{
 		{Path: s.Root(), What: "store", Bytes: disk},

@@ -150,6 +150,9 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err != nil {
 		return err
 	}
+	if err := b.isolate(ctx, run); err != nil {
+		return err
+	}
 	staged := false
 	for i, s := range n.Steps {
 		typed, err := s.Decode()

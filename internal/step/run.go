@@ -40,6 +40,8 @@ type Run struct {
 	LLVM *llvm.Install
 	// CC and CXX compile for Host.
 	CC, CXX *hostcc.Compiler
+	// Wrap makes the command line that runs another one; nil: as it is.
+	Wrap func(argv []string) []string
 	// Env is the whole environment of a child: nothing is inherited.
 	Env []string
 	// Output receives what children print; the log file is behind it.
@@ -140,7 +142,11 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 		}
 		program = path
 	}
-	cmd := exec.CommandContext(ctx, program, argv[1:]...)
+	run := append([]string{program}, argv[1:]...)
+	if r.Wrap != nil {
+		run = r.Wrap(run)
+	}
+	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
 	cmd.Dir = dir
 	cmd.Env = slices.Clone(r.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
