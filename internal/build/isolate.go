@@ -46,10 +46,9 @@ func (b *Builder) isolate(ctx context.Context, r *step.Run, readable ...string) 
 
 func (b *Builder) access(r *step.Run, readable []string) sandbox.Access {
 	homes := homes()
-	rocm, _ := filepath.Glob("/opt/rocm*") // the pattern is well-formed
 	a := sandbox.Access{
-		Hidden: slices.Concat(homes, rocm, []string{
-			"/tmp", "/var/tmp", os.TempDir(), "/run", "/usr/local", b.Store.Root(), b.Sources.Root,
+		Hidden: slices.Concat(homes, []string{
+			"/opt", "/usr/local", "/tmp", "/var/tmp", os.TempDir(), "/run", b.Store.Root(), b.Sources.Root,
 		}),
 		Readable: append(slices.Collect(maps.Values(r.Deps)), readable...),
 	}

@@ -1,6 +1,6 @@
 // Package sandbox keeps build steps apart from the machine they run on: they
 // see no network, write nowhere but in their own folders, and do not see what
-// lies in the user's home, under /opt/rocm or in another component's result.
+// lies in the user's home, under /opt or in another component's result.
 //
 // On Linux the work is done by bubblewrap (bwrap(1)), the unprivileged
 // container program that Flatpak runs everything in. Where it is not there or

@@ -60,10 +60,15 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 	for name, tree := range r.Deps {
 		neutral[tree] = name
 	}
+	var meant []string
+	if r.LLVM != nil {
+		meant = []string{r.LLVM.Prefix}
+	}
 	file := filepath.Join(r.Work, "toolchain.cmake")
 	text := cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
+		Programs: r.programs(), Meant: meant,
 	}.Text()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
@@ -90,4 +95,15 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 		argv = append(argv, "-D"+name+"="+value)
 	}
 	return r.Command(ctx, r.Work, nil, argv...)
+}
+
+// programs are the folders of the machine's tools.
+func (r *Run) programs() []string {
+	var dirs []string
+	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+		if dir := filepath.Dir(r.Tools[name]); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
