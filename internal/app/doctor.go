@@ -1,8 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/doctor"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/sandbox"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 )
@@ -41,7 +44,7 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := a.checkup(ctx, p, m, g, s)
+	report, err := a.examine(ctx, p, m, g, s, true)
 	if err != nil {
 		return err
 	}
@@ -61,6 +64,12 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 // checkup asks the doctor for what the plan's nodes need and are not in the
 // store already.
 func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) (*doctor.Report, error) {
+	return a.examine(ctx, p, m, g, s, false)
+}
+
+// examine is checkup; always asks too for what matters only to a build that has
+// something to do.
+func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store, always bool) (*doctor.Report, error) {
 	sources, err := a.sources(p, s, discard())
 	if err != nil {
 		return nil, err
@@ -75,6 +84,7 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		return m
 	}
 	var disk, memory, result int64
+	work := false                 // whether there is something to do
 	want := map[string][]string{} // tool → components
 	for _, n := range g.Nodes {
 		for _, tool := range n.Tools {
@@ -83,6 +93,7 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 			}
 		}
 		if n.Enabled && !forecast[n.ID].Cached {
+			work = true
 			disk += n.Estimate.Disk
 			memory = max(memory, n.Estimate.Memory)
 		}
@@ -104,14 +115,47 @@ func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		needs.Probes = append(needs.Probes, llvmDevProbe(look, want["llvm-dev"]))
 	}
 	if len(want["c++"]) > 0 {
-		needs.Probes = append(needs.Probes, compilerProbe(look, want["c++"]))
+		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
+	}
+	m.Isolation = p.Config.Isolation
+	if always || work {
+		needs.Probes = append(needs.Probes, isolationProbe(m))
 	}
 	needs.Memory = memory
 	needs.Disk = []doctor.DiskNeed{
-		{Path: s.Root(), What: "store", Bytes: disk},
-		{Path: filepath.Join(p.Root, "dist"), What: "bundle", Bytes: disk / 2},
+		{Path: s.Root(), What: "store", Bytes: disk, Otherwise: "set cache.dir in therock.yaml or STONEMASON_CACHE_DIR to a folder of your own"},
+		{Path: filepath.Join(p.Root, "dist"), What: "bundle", Bytes: disk / 2, Otherwise: "work in a checkout of your own"},
 	}
 	return doctor.Check(ctx, needs), nil
+}
+
+// isolationProbe says what build steps are kept apart with. Without it a build
+// goes on, unless therock.yaml requires it.
+func isolationProbe(m *machine.Machine) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
+		item := doctor.Item{Name: "isolation", Status: doctor.OK}
+		if m.Isolation == spec.IsolationOff {
+			item.Status, item.Found = doctor.Warn, "not isolated: therock.yaml switches it off"
+			return item
+		}
+		status := m.Sandbox(ctx)
+		if status.Absent { // it may have been installed since
+			status = sandbox.Probe(ctx, os.Getenv("PATH"))
+		}
+		item.Found, item.Path = status.String(), status.Program
+		if status.OK() {
+			return item
+		}
+		item.Status, item.Recommended = doctor.Warn, status.Absent
+		if m.Isolation == spec.IsolationRequired {
+			item.Status, item.Recommended, item.Want = doctor.Missing, false, "required by therock.yaml"
+			if !status.Absent {
+				item.Packages = map[string][]string{} // none helps
+				item.Suggest = cmp.Or(status.Next, "allow it, or set isolation: auto in therock.yaml")
+			}
+		}
+		return item
+	}
 }
 
 // buildsLLVM reports whether a node gets its LLVM from the plan itself.
@@ -120,6 +164,12 @@ func buildsLLVM(g *plan.Graph, n *plan.Node) bool {
 		dep := g.Node(id)
 		return dep.Component == "amd-llvm" && dep.Provider != spec.System
 	})
+}
+
+// chosen lists the variables that are set.
+func (a *App) chosen(names ...string) string {
+	names = slices.DeleteFunc(names, func(name string) bool { return a.getenv(name) == "" })
+	return strings.Join(names, " and ")
 }
 
 // again looks at the machine once more when something was missing: an
@@ -160,8 +210,10 @@ func llvmDevProbe(look again, why []string) doctor.Probe {
 	}
 }
 
-func compilerProbe(look again, why []string) doctor.Probe {
-	return func(context.Context) doctor.Item {
+// compilerProbe looks for compilers; chosen names the variables by which a
+// person chose them.
+func compilerProbe(look again, chosen string, why []string) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
 		m := look(false)
 		if m.CCError != nil {
 			m = look(true)
@@ -169,6 +221,14 @@ func compilerProbe(look again, why []string) doctor.Probe {
 		item := doctor.Item{Name: "compiler", Want: "a C and C++ compiler", Why: strings.Join(why, ", ")}
 		if m.CCError != nil {
 			item.Status, item.Found = doctor.Missing, m.CCError.Error()
+			if chosen != "" { // another one that is installed would not be taken
+				item.Packages, item.Suggest = map[string][]string{}, "name one that works with "+chosen+", or unset it"
+			}
+			return item
+		}
+		if err := doctor.TryCompilers(ctx, m.CC.Path, m.CXX.Path); err != nil {
+			item.Status, item.Found = doctor.Missing, err.Error()
+			item.Packages, item.Suggest = map[string][]string{}, "install it anew (apt-get install --reinstall g++, dnf reinstall gcc-c++), or name another one with STONEMASON_CC and STONEMASON_CXX"
 			return item
 		}
 		item.Status, item.Path = doctor.OK, m.CXX.Path

@@ -48,6 +48,9 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer) (*Site
 	if err == nil {
 		err = s.source(ctx)
 	}
+	if err == nil {
+		err = b.isolate(ctx, s.run)
+	}
 	if err != nil {
 		unlock()
 		return nil, err

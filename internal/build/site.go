@@ -110,6 +110,9 @@ func (s *site) steps(ctx context.Context) error {
 	if err := s.source(ctx); err != nil {
 		return err
 	}
+	if err := s.b.isolate(ctx, s.run); err != nil {
+		return err
+	}
 	staged := false
 	for i, st := range s.n.Steps {
 		typed, err := st.Decode()

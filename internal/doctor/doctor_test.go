@@ -165,7 +165,7 @@ func TestThisMachine(t *testing.T) {
 	dir := t.TempDir()
 	r := Check(context.Background(), Needs{
 		Tools: []string{"go", "git", "cmake", "ninja", "compiler", "perl"}, TTY: true, Memory: 1 << 20,
-		Disk: []DiskNeed{{filepath.Join(dir, "not", "yet"), "work folder", 1 << 10}, {dir, "store", 1 << 10}},
+		Disk: []DiskNeed{{Path: filepath.Join(dir, "not", "yet"), What: "work folder", Bytes: 1 << 10}, {Path: dir, What: "store", Bytes: 1 << 10}},
 	})
 	if !r.OK() {
 		t.Fatalf("missing: %s", list(r.Missing()))
@@ -194,7 +194,7 @@ func TestThisMachine(t *testing.T) {
 func TestResourcesTooSmall(t *testing.T) {
 	f := newFake(t, "linux").all()
 	huge := int64(1) << 62
-	r := Check(context.Background(), Needs{Host: f.Host, Memory: 1 << 40, Disk: []DiskNeed{{f.dir, "work", huge}, {f.dir, "store", huge}}})
+	r := Check(context.Background(), Needs{Host: f.Host, Memory: 1 << 40, Disk: []DiskNeed{{Path: f.dir, What: "work", Bytes: huge}, {Path: f.dir, What: "store", Bytes: huge}}})
 	err := Ensure(context.Background(), r, Mode{Yes: true})
 	if exit.Of(err) != exit.Resources || !strings.Contains(err.Error(), "disk") || !strings.Contains(err.Error(), "memory 1.0 TiB") {
 		t.Fatalf("%v, %v", exit.Of(err), err)
@@ -243,16 +243,17 @@ func TestTotalMemory(t *testing.T) {
 	}
 }
 
-func TestIsolation(t *testing.T) {
+func TestForeignThingsAreNamed(t *testing.T) {
 	f := newFake(t, "linux").all()
 	r := Check(context.Background(), Needs{Host: f.Host})
-	if slices.ContainsFunc(r.Items, func(it Item) bool { return it.Name == "isolation" }) {
+	if slices.ContainsFunc(r.Items, func(it Item) bool { return it.Name == "environment" }) {
 		t.Error("a warning about nothing")
 	}
 	f.file("root/opt/rocm/x", "")
+	f.file("root/opt/rocm-7.2.0/x", "")
 	f.Env = append(f.Env, "ROCM_PATH=/x", "CPATH=/y", "HIP_PATH=")
 	r = Check(context.Background(), Needs{Host: f.Host})
-	if it := item(t, r, "isolation"); it.Status != Warn || it.Found != "ROCM_PATH, CPATH, /opt/rocm" || !strings.Contains(it.Want, "ignored") {
+	if it := item(t, r, "environment"); it.Status != Warn || it.Found != "ROCM_PATH, CPATH, /opt/rocm, /opt/rocm-7.2.0" || !strings.Contains(it.Want, "ignored") {
 		t.Errorf("%+v", it)
 	}
 	if !r.OK() {

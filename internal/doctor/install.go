@@ -364,12 +364,42 @@ func Ensure(ctx context.Context, r *Report, m Mode) error {
 	if err := Install(ctx, p, m.Log); err != nil {
 		return exit.Default(exit.Preflight, fmt.Errorf("installing %s: %w", names(r.Missing()), err))
 	}
+	recommended(ctx, r, p, m)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	*r = *Check(ctx, r.needs)
 	if !r.OK() {
 		return exit.Withf(exit.Preflight, "installed, but still missing: %s", list(r.Missing()))
 	}
 	say("installed in %s", ui.Duration(time.Since(start)))
 	return nil
+}
+
+// recommended installs what a build can do without, now that something is
+// installed anyway. Where that fails, the report goes on saying what to do.
+func recommended(ctx context.Context, r *Report, p Plan, m Mode) {
+	h := r.needs.Host
+	for _, it := range r.Items {
+		packages := it.Packages[r.Manager]
+		if !it.Recommended || len(packages) == 0 {
+			continue
+		}
+		argv := slices.Concat(aptGet(h), []string{"install", "-y", "--no-install-recommends"}, packages)
+		switch r.Manager {
+		case "dnf":
+			argv = slices.Concat(h.sudo(), []string{"dnf", "install", "-y", "--setopt=install_weak_deps=False"}, packages)
+		case "brew":
+			argv = slices.Concat([]string{"brew", "install"}, packages)
+		}
+		log := m.Log
+		if log == nil {
+			log = io.Discard
+		}
+		if err := p.run(ctx, argv, log); err != nil && m.Out != nil {
+			fmt.Fprintf(m.Out, "%s is recommended and could not be installed: %v\n", strings.Join(packages, " "), err)
+		}
+	}
 }
 
 func names(items []Item) string {

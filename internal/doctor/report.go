@@ -41,6 +41,9 @@ type Item struct {
 	Packages map[string][]string `json:"packages,omitempty"`
 	// Suggest is a command for what no package manager installs.
 	Suggest string `json:"suggest,omitempty"`
+	// Recommended says that a build goes without, and that Ensure installs it
+	// along with what is missing.
+	Recommended bool `json:"recommended,omitempty"`
 	// Fatal is how the process ends when this is missing and nothing that
 	// could be installed helps; 0 for ordinary items.
 	Fatal exit.Code `json:"-"`
@@ -59,6 +62,8 @@ type DiskNeed struct {
 	Path  string // may not exist yet
 	What  string // store, work folder, …
 	Bytes int64
+	// Otherwise is what to do where Path cannot be written to.
+	Otherwise string
 }
 
 // Needs says what to look for.
@@ -140,9 +145,13 @@ func Check(ctx context.Context, needs Needs) *Report {
 		byName[it.Name] = len(r.Items)
 		r.Items = append(r.Items, it)
 	}
+	if it, found := checkJobs(r.Items); found {
+		r.Items = append(r.Items, it)
+	}
+	r.Items = append(r.Items, checkWritable(needs.Disk)...)
 	r.Items = append(r.Items, checkDisk(needs.Disk)...)
 	r.Items = append(r.Items, checkMemory(h, needs.Memory), checkCores(), checkTerminal(needs.TTY))
-	if it, found := checkIsolation(h); found {
+	if it, found := checkForeign(h); found {
 		r.Items = append(r.Items, it)
 	}
 	table, err := packageTable()
@@ -151,7 +160,7 @@ func Check(ctx context.Context, needs Needs) *Report {
 		if it.Why == "" {
 			it.Why = strings.Join(needs.Why[it.Name], ", ")
 		}
-		if row, ok := table.Items[it.Name]; ok && it.lacking() {
+		if row, ok := table.Items[it.Name]; ok && (it.lacking() || it.Recommended) {
 			if it.Packages == nil {
 				it.Packages = row.packages()
 			}
@@ -241,6 +250,20 @@ func checkCores() Item {
 		found = fmt.Sprintf("%d of %d", usable, n)
 	}
 	return Item{Name: "cores", Status: OK, Found: found}
+}
+
+// checkJobs says how components that are built at once come by their processes.
+func checkJobs(items []Item) (Item, bool) {
+	for _, it := range items {
+		if v, ok := parseVersion(it.Found); ok && it.Name == "ninja" && it.Status == OK {
+			// ninja 1.13's release notes: "support for the GNU jobserver".
+			if v.less(version{1, 13}) {
+				return Item{Name: "jobs", Status: OK, Found: "divided among components: ninja 1.13 would share them"}, true
+			}
+			return Item{Name: "jobs", Status: OK, Found: "shared among components: ninja knows the jobserver"}, true
+		}
+	}
+	return Item{}, false
 }
 
 func checkTerminal(tty bool) Item {

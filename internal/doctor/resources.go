@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/ui"
 )
@@ -54,6 +56,25 @@ func checkDisk(needs []DiskNeed) []Item {
 		}
 		if v.free < v.want {
 			it.Status, it.Fatal = Missing, exit.Resources
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// checkWritable looks whether a build may write where it will have to.
+func checkWritable(needs []DiskNeed) []Item {
+	var items []Item
+	for _, n := range needs {
+		it := Item{Name: n.What, Status: OK, Found: n.Path + ", writable", Path: n.Path}
+		at, err := existing(n.Path)
+		if err == nil {
+			err = unix.Access(at, unix.W_OK)
+		}
+		if err != nil {
+			it.Status, it.Want = Missing, "a folder that can be written to"
+			it.Found = fmt.Sprintf("%s: %v", n.Path, err)
+			it.Suggest = n.Otherwise
 		}
 		items = append(items, it)
 	}
@@ -223,26 +244,27 @@ func hostile() []string {
 	return []string{
 		"ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH", "DEVICE_LIB_PATH", "HSA_PATH", "LLVM_PATH",
 		"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
-		"CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_PREFIX_PATH", "CMAKE_TOOLCHAIN_FILE", "PKG_CONFIG_PATH",
+		"CC", "CXX", "CPPFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "MAKEFLAGS", "PKG_CONFIG_PATH",
+		"CMAKE_PREFIX_PATH", "CMAKE_TOOLCHAIN_FILE", "CMAKE_GENERATOR", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER",
 	}
 }
 
-// checkIsolation names what could have got into a build, were builds not kept
+// checkForeign names what could have got into a build, were builds not kept
 // apart from it.
-func checkIsolation(h Host) (Item, bool) {
+func checkForeign(h Host) (Item, bool) {
 	var found []string
 	for _, name := range hostile() {
 		if h.env(name) != "" {
 			found = append(found, name)
 		}
 	}
-	for _, dir := range []string{"/opt/rocm"} {
-		if _, err := os.Stat(filepath.Join(h.Root, dir)); err == nil {
-			found = append(found, dir)
+	if dirs, err := filepath.Glob(filepath.Join(h.Root, "opt/rocm*")); err == nil {
+		for _, dir := range dirs {
+			found = append(found, "/opt/"+filepath.Base(dir))
 		}
 	}
 	if len(found) == 0 {
 		return Item{}, false
 	}
-	return Item{Name: "isolation", Status: Warn, Found: strings.Join(found, ", "), Want: "ignored: no build sees them"}, true
+	return Item{Name: "environment", Status: Warn, Found: strings.Join(found, ", "), Want: "ignored: no build sees them"}, true
 }

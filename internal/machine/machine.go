@@ -16,6 +16,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stonemason-hip/stonemason/internal/sandbox"
+	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -41,6 +43,13 @@ type Machine struct {
 	// Memory in bytes, 0 when unknown.
 	Memory int64
 
+	// Isolation is what therock.yaml says of it.
+	Isolation spec.Isolation
+
+	sandbox struct {
+		once   sync.Once
+		status sandbox.Status
+	}
 	digests string   // file that caches digests of LLVM's files
 	tools   sync.Map // name → digest of a tool
 }
@@ -149,6 +158,13 @@ func (m *Machine) ToolDigest(name string) (string, error) {
 	digest := hex.EncodeToString(h.Sum(nil))
 	m.tools.Store(name, digest)
 	return digest, nil
+}
+
+// Sandbox says whether build steps can be isolated here. It is tried out when it
+// is first asked for: a build that has nothing to do does not need to know.
+func (m *Machine) Sandbox(ctx context.Context) sandbox.Status {
+	m.sandbox.once.Do(func() { m.sandbox.status = sandbox.Probe(ctx, os.Getenv("PATH")) })
+	return m.sandbox.status
 }
 
 // LLVMVersion is the version of the LLVM that would be adopted, or "".

@@ -33,6 +33,8 @@ type Config struct {
 	// configuration names none.
 	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order; the key debian lists mirrors of Debian's archive, for machines without apt"`
 	Budget  Budget              `yaml:"budget" doc:"how much of the machine a build may use"`
+	// Isolation changes no result and so no key.
+	Isolation Isolation `yaml:"isolation" doc:"whether build steps run without network and with only their own folders: auto (where the machine allows it), required or off"`
 
 	src       *yamlx.Source
 	overrides map[string]string // path → the flag or variable that replaced it

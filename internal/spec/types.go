@@ -22,6 +22,22 @@ const (
 // Values implements yamlx.Enum.
 func (Channel) Values() []string { return []string{string(Auto), string(Upstream), string(Debian)} }
 
+// Isolation says whether build steps are kept apart from the machine.
+type Isolation string
+
+// The ways: where the machine allows it (the empty value too), no build without,
+// or not at all.
+const (
+	IsolationAuto     Isolation = "auto"
+	IsolationRequired Isolation = "required"
+	IsolationOff      Isolation = "off"
+)
+
+// Values implements yamlx.Enum.
+func (Isolation) Values() []string {
+	return []string{string(IsolationAuto), string(IsolationRequired), string(IsolationOff)}
+}
+
 // ProviderKind is a way to obtain a component.
 type ProviderKind string
 

@@ -85,10 +85,15 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 	for name, tree := range r.Deps {
 		neutral[tree] = name
 	}
+	var meant []string
+	if r.LLVM != nil {
+		meant = []string{r.LLVM.Prefix}
+	}
 	file = filepath.Join(r.Work, "toolchain.cmake")
 	text = cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
+		Programs: r.programs(), Meant: meant,
 	}.Text()
 	argv = []string{
 		// A configure step that was interrupted is not gone on with: checks
@@ -112,4 +117,15 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 		argv = append(argv, "-D"+name+"="+value)
 	}
 	return file, text, argv, nil
+}
+
+// programs are the folders of the machine's tools.
+func (r *Run) programs() []string {
+	var dirs []string
+	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+		if dir := filepath.Dir(r.Tools[name]); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }

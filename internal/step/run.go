@@ -143,7 +143,11 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 		}
 		program = path
 	}
-	cmd := exec.CommandContext(ctx, program, argv[1:]...)
+	run := append([]string{program}, argv[1:]...)
+	if r.Wrap != nil {
+		run = r.Wrap(run)
+	}
+	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
 	cmd.Dir = dir
 	cmd.Env = slices.Clone(r.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {

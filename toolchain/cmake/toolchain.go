@@ -26,7 +26,53 @@ type Toolchain struct {
 	// Prefixes are searched by find_package, and nothing else besides the
 	// compiler's own system folders.
 	Prefixes []string
+	// Programs are folders that find_program searches besides the system's:
+	// those of PATH are not, since CMake takes the folder above one for a
+	// prefix with packages.
+	Programs []string
+	// Meant are prefixes that a component names by itself, an LLVM for instance.
+	// They may lie where nothing is to be found otherwise.
+	Meant []string
 }
+
+// foreign keeps what else is installed on the machine out of find_package and
+// its like, also where a project names the place itself (PATHS /opt/rocm), as
+// many of ROCm's do. CMAKE_IGNORE_PREFIX_PATH knows prefixes that CMake adds by
+// itself, and /opt is one of them; CMAKE_IGNORE_PATH knows single folders, so
+// those that hold libraries, headers, programs and package files are listed,
+// but for prefixes that are meant and folders of programs that were chosen.
+const foreign = `set(CMAKE_IGNORE_PREFIX_PATH "/opt")
+set(CMAKE_IGNORE_PATH "")
+file(GLOB stonemason_foreign LIST_DIRECTORIES true
+  "/opt/rocm*" "/opt/rocm*/llvm" "/opt/rocm*/hip" /usr/local /opt/homebrew /opt/local /home/linuxbrew/.linuxbrew)
+foreach(stonemason_prefix IN LISTS stonemason_foreign)
+  list(APPEND CMAKE_IGNORE_PREFIX_PATH "${stonemason_prefix}")
+  set(stonemason_at -1)
+  foreach(stonemason_path IN LISTS stonemason_meant)
+    string(FIND "${stonemason_path}/" "${stonemason_prefix}/" stonemason_at)
+    if(stonemason_at EQUAL 0)
+      break()
+    endif()
+  endforeach()
+  if(stonemason_at EQUAL 0)
+    continue()
+  endif()
+  file(GLOB stonemason_folders LIST_DIRECTORIES true
+    "${stonemason_prefix}/bin" "${stonemason_prefix}/sbin" "${stonemason_prefix}/include" "${stonemason_prefix}/cmake"
+    "${stonemason_prefix}/lib*" "${stonemason_prefix}/lib*/cmake" "${stonemason_prefix}/lib*/cmake/*"
+    "${stonemason_prefix}/share" "${stonemason_prefix}/share/cmake" "${stonemason_prefix}/share/cmake/*" "${stonemason_prefix}/share/*/cmake")
+  list(APPEND CMAKE_IGNORE_PATH "${stonemason_prefix}" ${stonemason_folders})
+endforeach()
+list(REMOVE_ITEM CMAKE_IGNORE_PATH ${CMAKE_PROGRAM_PATH})
+`
+
+// pkgConfig is the search path of pkg-config without /usr/local: what is built
+// into it differs by distribution, so this is what Debian and Fedora have.
+// (pkg-config(1), PKG_CONFIG_LIBDIR; what CMake adds comes before it.)
+const pkgConfig = `file(GLOB stonemason_pkgconfig /usr/lib/*-linux-gnu/pkgconfig /usr/lib64/pkgconfig /usr/lib/pkgconfig /usr/share/pkgconfig)
+string(REPLACE ";" ":" stonemason_pkgconfig "${stonemason_pkgconfig}")
+set(ENV{PKG_CONFIG_LIBDIR} "${stonemason_pkgconfig}")
+`
 
 // Text is the toolchain file (cmake-toolchains(7)).
 func (t Toolchain) Text() string {
@@ -55,11 +101,16 @@ func (t Toolchain) Text() string {
 	for _, off := range []string{
 		"CMAKE_FIND_USE_PACKAGE_REGISTRY", "CMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY",
 		"CMAKE_EXPORT_PACKAGE_REGISTRY", "CMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH",
-		"CMAKE_FIND_USE_INSTALL_PREFIX",
+		"CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH", "CMAKE_FIND_USE_INSTALL_PREFIX",
 	} {
 		set(off, "OFF")
 	}
-	set("CMAKE_IGNORE_PREFIX_PATH", "/opt/rocm;/usr/local;/opt/homebrew;/opt/local")
+	set("CMAKE_PROGRAM_PATH", list(slices.Concat(t.Programs, []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"})))
+	set("stonemason_meant", list(slices.Concat(t.Prefixes, t.Meant)))
+	b.WriteString(foreign)
+	if t.Host.OS == "linux" {
+		b.WriteString(pkgConfig)
+	}
 	if len(t.Prefixes) > 0 {
 		set("CMAKE_PREFIX_PATH", list(t.Prefixes))
 	}

@@ -19,8 +19,9 @@ func TestTextOfANativeBuild(t *testing.T) {
 		Flags:      []string{"-Wall", `-DTEXT="a b"`},
 		PrefixMaps: map[string]string{"/w/src": "source", "/w/build": "build"},
 		Prefixes:   []string{"/store/zstd", "/odd;store/$x"},
+		Programs:   []string{"/home/me/tools"}, Meant: []string{"/usr/local/llvm"},
 	}.Text()
-	const want = `# Written by stonemason; a configure step reads it.
+	want := `# Written by stonemason; a configure step reads it.
 set(CMAKE_C_COMPILER "/usr/bin/gcc")
 set(CMAKE_CXX_COMPILER "/usr/bin/g++")
 set(CMAKE_C_FLAGS_INIT "-Wall '-DTEXT=\"a b\"' -ffile-prefix-map=/w/build=build -ffile-prefix-map=/w/src=source")
@@ -31,9 +32,11 @@ set(CMAKE_FIND_USE_PACKAGE_REGISTRY "OFF")
 set(CMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY "OFF")
 set(CMAKE_EXPORT_PACKAGE_REGISTRY "OFF")
 set(CMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH "OFF")
+set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH "OFF")
 set(CMAKE_FIND_USE_INSTALL_PREFIX "OFF")
-set(CMAKE_IGNORE_PREFIX_PATH "/opt/rocm;/usr/local;/opt/homebrew;/opt/local")
-set(CMAKE_PREFIX_PATH "/store/zstd;/odd\\;store/\$x")
+set(CMAKE_PROGRAM_PATH "/home/me/tools;/usr/bin;/bin;/usr/sbin;/sbin")
+set(stonemason_meant "/store/zstd;/odd\\;store/\$x;/usr/local/llvm")
+` + foreign + pkgConfig + `set(CMAKE_PREFIX_PATH "/store/zstd;/odd\\;store/\$x")
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

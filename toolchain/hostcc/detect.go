@@ -252,7 +252,12 @@ func (o Options) ask(ctx context.Context, path string, args ...string) (string, 
 		return "", fmt.Errorf("it did not answer: %w", ctx.Err())
 	}
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return "", fmt.Errorf("it crashed: %w", err)
+		}
+	}
+	if exit != nil && len(exit.Stderr) > 0 {
 		said, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
 		return "", fmt.Errorf("%w: %.200s", err, said)
 	}
