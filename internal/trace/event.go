@@ -18,16 +18,20 @@ type Kind string
 const (
 	// PlanReady: Nodes, Total (nodes), Estimate (of the whole build).
 	PlanReady Kind = "plan.ready"
-	// BuildStart: Msg (command line), Log (folder of the build's logs).
+	// BuildStart: Msg (command line), Log (folder of the build's logs), Total
+	// (nodes to make), Attrs cores and jobs.
 	BuildStart Kind = "build.start"
-	// NodeStart: Estimate.
+	// NodeStart: Estimate; Reason when it is built again, and Attrs
+	// change.000, change.001, …: what changed, as "name: old → new".
 	NodeStart Kind = "node.start"
 	// NodeEnd: Outcome, Reason, Duration, Bytes, Key, Content; when Failed also
 	// Step (the step that failed), Msg (the error), Log and Next.
 	NodeEnd Kind = "node.end"
 	// StepStart: Msg (what it does, in a few words), Estimate.
 	StepStart Kind = "step.start"
-	// StepEnd: Outcome, Reason, Duration, CPU, MaxRSS; when Failed also Msg, Log.
+	// StepEnd: Outcome, Reason, Duration, CPU, MaxRSS; when Failed also Msg,
+	// Log; of a step that ran ninja Attrs ninja_log (path of the kept copy of
+	// .ninja_log) and ninja_log_offset (its bytes before the step).
 	StepEnd Kind = "step.end"
 	// StepOutput: Msg (one line that a child printed, without its newline).
 	StepOutput Kind = "step.output"
@@ -71,6 +75,7 @@ const (
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind Kind      `json:"kind"`
+	Run  string    `json:"run,omitempty"` // which run of the program; File fills it in
 
 	Host string `json:"host,omitempty"` // linux-amd64, darwin-arm64, …
 	Node string `json:"node,omitempty"` // component

@@ -31,31 +31,41 @@ type header struct {
 	Schema  string    `json:"schema"`
 	Version int       `json:"version"`
 	Tool    string    `json:"tool,omitempty"`
+	Run     string    `json:"run,omitempty"`
 	Started time.Time `json:"started"`
 }
 
 // File is a log on disk: JSON lines, one event a line, each written by one
 // write to a file opened with O_APPEND, so that lines of several writers do
-// not mix and a killed process can tear at most its last line.
+// not mix and a killed process can tear at most its last line. Every line
+// names its run, so that builds that ran at once can be told apart.
+//
+// A log is bounded by rotation: see Create.
 type File struct {
 	mu   sync.Mutex
 	f    *os.File
+	run  string
 	torn bool // the file may end in the middle of a line
 	err  error
 }
 
 // Create opens path for appending, creating it when it is not there, and
-// writes the schema line. tool is the name and version of the program. A file
-// that an earlier process left with a torn last line is continued on a new
-// line.
+// writes the schema line of a new run. tool is the name and version of the
+// program. A file that an earlier process left with a torn last line is
+// continued on a new line.
+//
+// A log over 32 MiB to which nobody is writing becomes path.1, path.1 becomes
+// path.2, and what was path.2 is dropped: a run is never cut in two, and the
+// newest runs stay. See Runs.
 func Create(path, tool string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
+	f, err := openCurrent(path, rotateAbove)
 	if err != nil {
 		return nil, fmt.Errorf("event log: %w", err)
 	}
-	l := &File{f: f}
+	now := time.Now().UTC()
+	l := &File{f: f, run: newRun(now)}
 	if l.torn, err = endsTorn(f); err == nil {
-		err = l.write(header{Schema, Version, tool, time.Now().UTC()})
+		err = l.write(header{Schema, Version, tool, l.run, now})
 	}
 	if err != nil {
 		f.Close()
@@ -83,6 +93,7 @@ func (l *File) Emit(e Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
+	e.Run = l.run
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.write(bounded(e)); err != nil && l.err == nil {
@@ -121,6 +132,9 @@ func (l *File) write(v any) error {
 	l.torn = false
 	return nil
 }
+
+// Run is the name of this run in the log.
+func (l *File) Run() string { return l.run }
 
 // Err returns the first error of a write, or nil.
 func (l *File) Err() error {
@@ -212,6 +226,9 @@ func (r *Reader) Next() (Event, error) {
 				return Event{}, fmt.Errorf("%w: version %d, this program reads up to %d", ErrSchema, h.Version, Version)
 			}
 			r.head = h
+			if r.head.Run == "" { // written before runs had names
+				r.head.Run = runName(h.Started)
+			}
 			continue
 		}
 		if r.head.Schema == "" {
@@ -221,6 +238,9 @@ func (r *Reader) Next() (Event, error) {
 		if json.Unmarshal(line, &e) != nil || e.Kind == "" {
 			r.damaged++
 			continue
+		}
+		if e.Run == "" {
+			e.Run = r.head.Run
 		}
 		return e, nil
 	}

@@ -74,6 +74,7 @@ func TestRoundTrip(t *testing.T) {
 	if l.Version != Version || l.Tool != "stonemason 1.2" || l.Damaged != 0 || len(l.Events) != 2 {
 		t.Fatalf("log %+v", l)
 	}
+	want.Run = f.Run()
 	if !reflect.DeepEqual(l.Events[0], want) {
 		t.Fatalf("got\n%+v\nwant\n%+v", l.Events[0], want)
 	}
