@@ -49,6 +49,7 @@ var behaviours = map[string]func(w http.ResponseWriter, r *http.Request, file []
 	"early": func(w http.ResponseWriter, r *http.Request, file []byte, arg string, n int) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(file)))
 		w.Write(file[:len(file)/2])
+		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	},
 	// short sends half of the file as if it were all.
@@ -84,6 +85,7 @@ var behaviours = map[string]func(w http.ResponseWriter, r *http.Request, file []
 	"longer": func(w http.ResponseWriter, r *http.Request, file []byte, arg string, n int) {
 		w.Header().Set("Content-Length", strconv.Itoa(10<<30))
 		w.Write(file)
+		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	},
 	// other sends other bytes, as many as the file has.
@@ -104,6 +106,7 @@ var behaviours = map[string]func(w http.ResponseWriter, r *http.Request, file []
 		w.Header().Set("Content-Length", strconv.Itoa(len(file)))
 		if n == 1 {
 			w.Write(file[:len(file)/2])
+			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}
 		w.Write(file)
