@@ -18,7 +18,11 @@ type Option func(*limits)
 
 type limits struct{ bytes, depth int }
 
-// MaxBytes sets the largest accepted file in bytes; 1 MiB without it.
+// DefaultMaxBytes is the largest file in bytes that is accepted without
+// MaxBytes.
+const DefaultMaxBytes = 1 << 20
+
+// MaxBytes sets the largest accepted file in bytes.
 func MaxBytes(n int) Option { return func(l *limits) { l.bytes = n } }
 
 // MaxDepth sets how deep mappings and lists may nest; 100 without it.
@@ -30,7 +34,7 @@ const maxKey = 512
 // parse turns a file into nodes. What can be found without knowing the types
 // is checked here; the nodes are nil when decoding them makes no sense.
 func parse(file string, data []byte, opts []Option) (*Node, *collector) {
-	l := limits{bytes: 1 << 20, depth: 100}
+	l := limits{bytes: DefaultMaxBytes, depth: 100}
 	for _, o := range opts {
 		o(&l)
 	}
@@ -189,6 +193,7 @@ type walker struct {
 	file     string
 	maxDepth int
 	fatal    bool
+	refused  map[string]bool // what plain has found, of which the first is enough
 }
 
 func (w *walker) walk(n *Node, depth int) {
@@ -259,19 +264,29 @@ func (w *walker) key(n *Node, key *yaml.Node) bool {
 // explicit tags.
 func (w *walker) plain(n *Node, y *yaml.Node) {
 	e := &Error{File: w.file, Line: y.Line, Col: y.Column}
+	kind := "tag"
 	switch {
 	case y.Kind == yaml.AliasNode:
+		kind = "alias"
 		e.Msg = "aliases (*" + cut(y.Value) + ") are not accepted: write the value out"
 	case y.Anchor != "":
+		kind = "anchor"
 		e.Msg = "anchors (&" + cut(y.Anchor) + ") are not accepted: write the value out where it is needed"
 	case y.Style&yaml.TaggedStyle != 0:
 		e.Msg = "tags (" + cut(y.Tag) + ") are not accepted: write the value without it"
 	default:
 		return
 	}
+	w.fatal = true
+	if w.refused[kind] {
+		return
+	}
+	if w.refused == nil {
+		w.refused = map[string]bool{}
+	}
+	w.refused[kind] = true
 	e.Path = n.Path()
 	w.add(e)
-	w.fatal = true
 }
 
 // in names the place of an error; nothing for the top level.
