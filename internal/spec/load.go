@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
 
@@ -155,7 +156,7 @@ func LoadLock(root string) (*Lock, error) {
 	if _, err := decode(root, LockFile, l); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, err
+		return nil, exit.Hint(err, "take it from version control, or remove it and make it anew: go tool mage lock")
 	}
 	return l, nil
 }
