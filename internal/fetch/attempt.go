@@ -296,6 +296,11 @@ func (f *Fetcher) getFile(ctx context.Context, req Request, u *url.URL, dst stri
 	src := url.URL{Scheme: "file", Path: name}
 	_, err = client(&getter.FileGetter{}).Get(ctx, &getter.Request{Src: src.String(), Dst: dst, GetMode: getter.ModeFile, Copy: true})
 	if err != nil && ctx.Err() == nil {
+		// Of the source it is the mirror's fault, of the copy this machine's.
+		var pe *os.PathError
+		if errors.As(err, &pe) && pe.Path != name {
+			return err
+		}
 		return giveUp("%s", RedactText(strings.Join(strings.Fields(err.Error()), " ")))
 	}
 	return err
