@@ -20,13 +20,13 @@ func (s *sink) untarStream(src *io.SectionReader) (Format, error) {
 	}
 	most, _ := s.most()
 	limited := &limitReader{r: r, max: most, over: func() error { return s.tooMuch("") }}
-	head := make([]byte, 512)
-	n, err := io.ReadFull(limited, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	// io.ReadFull would not tell a stream that was cut off from a short one.
+	head, err := io.ReadAll(io.LimitReader(limited, 512))
+	if err != nil {
 		return name, err
 	}
-	if !isTarHeader(head[:n]) {
-		return name, refuse("", RuleFormat, "%s", notTar(format, n))
+	if !isTarHeader(head) {
+		return name, refuse("", RuleFormat, "%s", notTar(format, len(head)))
 	}
 	if err := s.untar(tar.NewReader(io.MultiReader(newBytes(head), limited))); err != nil {
 		return name, err

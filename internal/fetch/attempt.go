@@ -101,10 +101,6 @@ type fetched struct {
 // download tries the URLs in order.
 func (f *Fetcher) download(ctx context.Context, req Request, prefix string) (fetched, error) {
 	failed := &Error{Name: req.Name}
-	retries := f.Retries
-	if retries == 0 {
-		retries = DefaultRetries
-	}
 	for _, raw := range req.URLs {
 		shown := Redact(raw)
 		for attempt := 1; ; attempt++ {
@@ -121,7 +117,7 @@ func (f *Fetcher) download(ctx context.Context, req Request, prefix string) (fet
 				// Not the mirror's fault: a full disk, a store without permission.
 				return fetched{}, fmt.Errorf("fetch %s: %w", req.Name, err)
 			}
-			if !fail.again || attempt > retries {
+			if !fail.again || attempt > f.retries {
 				failed.Mirrors = append(failed.Mirrors, &MirrorError{URL: shown, Attempts: attempt, Err: fail.err})
 				f.event(Event{Kind: EventNext, Name: req.Name, URL: shown, Attempt: attempt, Err: fail.err})
 				break
@@ -300,6 +296,11 @@ func (f *Fetcher) getFile(ctx context.Context, req Request, u *url.URL, dst stri
 	src := url.URL{Scheme: "file", Path: name}
 	_, err = client(&getter.FileGetter{}).Get(ctx, &getter.Request{Src: src.String(), Dst: dst, GetMode: getter.ModeFile, Copy: true})
 	if err != nil && ctx.Err() == nil {
+		// Of the source it is the mirror's fault, of the copy this machine's.
+		var pe *os.PathError
+		if errors.As(err, &pe) && pe.Path != name {
+			return err
+		}
 		return giveUp("%s", RedactText(strings.Join(strings.Fields(err.Error()), " ")))
 	}
 	return err
@@ -325,10 +326,7 @@ type guard struct {
 }
 
 func (f *Fetcher) newGuard(cancel context.CancelCauseFunc, req Request, u *url.URL, number int) *guard {
-	g := &guard{fetcher: f, req: req, url: u, number: number, stall: f.StallTimeout, first: true, hash: sha256.New()}
-	if g.stall <= 0 {
-		g.stall = DefaultStallTimeout
-	}
+	g := &guard{fetcher: f, req: req, url: u, number: number, stall: f.stall, first: true, hash: sha256.New()}
 	g.timer = time.AfterFunc(g.stall, func() { cancel(errStalled) })
 	return g
 }

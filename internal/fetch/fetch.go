@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,14 @@ type Event struct {
 	Err     error         // EventRetry, EventNext
 }
 
+// The environment variables for networks that need more patience than the
+// defaults have, or less. RetriesVariable is a number, 0 for never again;
+// StallVariable a duration such as "90s".
+const (
+	RetriesVariable = "STONEMASON_FETCH_RETRIES"
+	StallVariable   = "STONEMASON_FETCH_TIMEOUT"
+)
+
 // Defaults of a Fetcher.
 const (
 	DefaultRetries      = 3
@@ -78,14 +87,11 @@ type Fetcher struct {
 	// Progress, when set, is called for every event, never twice at a time.
 	Progress func(Event)
 	// Retries is how often a URL is tried again after a passing failure: 0 means
-	// DefaultRetries, a negative number never.
+	// what RetriesVariable says, else DefaultRetries; a negative number never.
 	Retries int
 	// StallTimeout ends an attempt in which no byte arrives for that long; 0
-	// means DefaultStallTimeout.
+	// means what StallVariable says, else DefaultStallTimeout.
 	StallTimeout time.Duration
-	// Verify makes Get hash a file that is in the store already. Its size is
-	// always checked.
-	Verify bool
 	// MaxLearn bounds what Learn takes; 0 means DefaultMaxLearn.
 	MaxLearn int64
 	// Transport carries the requests; nil means NewTransport().
@@ -95,8 +101,12 @@ type Fetcher struct {
 
 	once      sync.Once
 	transport http.RoundTripper
+	retries   int
+	stall     time.Duration
 	setupErr  error
-	mu        sync.Mutex // guards calls of Progress
+	mu        sync.Mutex // guards calls of Progress, and what follows
+	flights   map[string]*flight
+	checked   map[string]fs.FileInfo // stored files, by hash, as they were when hashed
 }
 
 func (f *Fetcher) setup() error {
@@ -105,8 +115,37 @@ func (f *Fetcher) setup() error {
 		if f.transport == nil {
 			f.transport, f.setupErr = NewTransport()
 		}
+		f.setupErr = errors.Join(f.setupErr, f.patience())
 	})
 	return f.setupErr
+}
+
+// patience settles how often and how long the network is waited for.
+func (f *Fetcher) patience() error {
+	f.retries, f.stall = f.Retries, f.StallTimeout
+	if text := os.Getenv(RetriesVariable); f.retries == 0 && text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 100 {
+			return fmt.Errorf("%s: found %q, expected a number from 0 to 100", RetriesVariable, text)
+		}
+		if f.retries = n; n == 0 {
+			f.retries = -1
+		}
+	}
+	if f.retries == 0 {
+		f.retries = DefaultRetries
+	}
+	if text := os.Getenv(StallVariable); f.stall <= 0 && text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%s: found %q, expected a duration such as 30s", StallVariable, text)
+		}
+		f.stall = d
+	}
+	if f.stall <= 0 {
+		f.stall = DefaultStallTimeout
+	}
+	return nil
 }
 
 func (f *Fetcher) event(e Event) {
@@ -135,30 +174,72 @@ func (f *Fetcher) Get(ctx context.Context, req Request) (string, error) {
 	if err := f.setup(); err != nil {
 		return "", fmt.Errorf("fetch %s: %w", req.Name, err)
 	}
-	path := f.Path(req.SHA256)
+	// Who asks while the same is under way gets what comes of it: a file is not
+	// fetched twice, and a mirror that is down is not waited for twice.
+	key := strings.Join(append([]string{req.SHA256, req.Name}, req.URLs...), "\n")
+	f.mu.Lock()
+	under := f.flights[key]
+	if under == nil {
+		under = &flight{done: make(chan struct{})}
+		if f.flights == nil {
+			f.flights = map[string]*flight{}
+		}
+		f.flights[key] = under
+		f.mu.Unlock()
+		under.err = f.get(ctx, req)
+		f.mu.Lock()
+		delete(f.flights, key)
+		f.mu.Unlock()
+		close(under.done)
+		return f.Path(req.SHA256), under.err
+	}
+	f.mu.Unlock()
+	select {
+	case <-under.done:
+	case <-ctx.Done():
+		return "", fmt.Errorf("fetch %s: %w", req.Name, ctx.Err())
+	}
+	if errors.Is(under.err, context.Canceled) || errors.Is(under.err, context.DeadlineExceeded) {
+		return f.Path(req.SHA256), f.get(ctx, req) // it was the other that gave up
+	}
+	return f.Path(req.SHA256), under.err
+}
+
+// flight is a request that is under way.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// get sees to it that the file is in the store.
+func (f *Fetcher) get(ctx context.Context, req Request) error {
 	if ok, err := f.have(req); err != nil || ok {
-		return path, err
+		return err
 	}
 	unlock, err := f.lock(ctx, req.SHA256)
 	if err != nil {
-		return "", fmt.Errorf("fetch %s: %w", req.Name, err)
+		return fmt.Errorf("fetch %s: %w", req.Name, err)
 	}
 	defer unlock()
 	// Another process may have fetched it while this one waited.
 	if ok, err := f.have(req); err != nil || ok {
-		return path, err
+		return err
+	}
+	// What has the name is not the file. Only the holder of the lock removes it.
+	if err := os.Remove(f.Path(req.SHA256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("fetch %s: remove a damaged copy: %w", req.Name, err)
 	}
 	f.sweep(req.SHA256)
 	got, err := f.download(ctx, req, req.SHA256)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := f.keep(got.file, req.SHA256); err != nil {
 		os.Remove(got.file)
-		return "", fmt.Errorf("fetch %s: %w", req.Name, err)
+		return fmt.Errorf("fetch %s: %w", req.Name, err)
 	}
 	f.event(Event{Kind: EventDone, Name: req.Name, URL: got.url, Done: got.size, Total: got.size})
-	return path, nil
+	return nil
 }
 
 // Learn downloads a file whose hash or size is not known yet, puts it in the
@@ -218,8 +299,8 @@ func (f *Fetcher) GetAll(ctx context.Context, reqs []Request, parallel int) (map
 	return byName, nil
 }
 
-// have looks the file up in the store. A file that is not what its name says is
-// removed, so that it is fetched again.
+// have looks the file up in the store. It is hashed once, since what lies there
+// is no more trusted than what comes over the network.
 func (f *Fetcher) have(req Request) (bool, error) {
 	path := f.Path(req.SHA256)
 	info, err := os.Lstat(path)
@@ -229,19 +310,29 @@ func (f *Fetcher) have(req Request) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("fetch %s: %w", req.Name, err)
 	}
-	good := info.Mode().IsRegular() && info.Size() == req.Size
-	if good && f.Verify {
+	if !info.Mode().IsRegular() {
+		return false, nil
+	}
+	f.mu.Lock()
+	was := f.checked[req.SHA256]
+	f.mu.Unlock()
+	if was == nil || !os.SameFile(was, info) || was.Size() != info.Size() || !was.ModTime().Equal(info.ModTime()) {
 		sum, err := hashFile(path)
 		if err != nil {
 			return false, fmt.Errorf("fetch %s: %w", req.Name, err)
 		}
-		good = sum == req.SHA256
-	}
-	if !good {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, fmt.Errorf("fetch %s: remove a damaged copy: %w", req.Name, err)
+		if sum != req.SHA256 {
+			return false, nil
 		}
-		return false, nil
+		f.mu.Lock()
+		if f.checked == nil {
+			f.checked = map[string]fs.FileInfo{}
+		}
+		f.checked[req.SHA256] = info
+		f.mu.Unlock()
+	}
+	if info.Size() != req.Size {
+		return false, fmt.Errorf("fetch %s: the file with sha256 %s has %d bytes, and %d were expected: hash and size are not of the same file", req.Name, req.SHA256, info.Size(), req.Size)
 	}
 	f.event(Event{Kind: EventCached, Name: req.Name, Done: req.Size, Total: req.Size})
 	return true, nil

@@ -388,19 +388,27 @@ func TestStoredFiles(t *testing.T) {
 	check(t, os.WriteFile(path, body[1:], 0o644))
 	_, err = f.Get(t.Context(), request(url))
 	check(t, err)
-	// Of the right size and other content: noticed on demand.
+	// Of the right size and other content.
 	check(t, os.Remove(path))
 	check(t, os.WriteFile(path, append([]byte("X"), body[1:]...), 0o644))
 	if f.Check(sumOf(body)) == nil {
 		t.Error("Check passes other content")
 	}
-	again := &Fetcher{Dir: f.Dir, Verify: true}
+	again := &Fetcher{Dir: f.Dir}
 	_, err = again.Get(t.Context(), request(url))
 	check(t, err)
 	wantFile(t, f, path)
 	if asked.Load() != 3 {
 		t.Errorf("asked %d times, want 3", asked.Load())
 	}
+	// A request with the hash and not the size of a good file is wrong itself:
+	// the file stays.
+	wrong := request(url)
+	wrong.Size--
+	if _, err := f.Get(t.Context(), wrong); err == nil || !strings.Contains(err.Error(), "hash and size are not of the same file") {
+		t.Errorf("got %v", err)
+	}
+	wantFile(t, f, path)
 }
 
 func TestLeftoversAreSwept(t *testing.T) {

@@ -23,6 +23,9 @@ var at = regexp.MustCompile(`@[A-Z0-9_]+@`)
 var binary string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == limited {
+		os.Exit(runLimited(os.Args[2:]))
+	}
 	os.Exit(run(m))
 }
 
@@ -56,12 +59,20 @@ func TestScripts(t *testing.T) {
 			e.Setenv("STONEMASON_CACHE_DIR", filepath.Join(e.WorkDir, "cache"))
 			e.Setenv("REPO", project)
 			e.Setenv("NO_COLOR", "1")
+			e.Values[serversKey{}] = map[string]*server{}
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  exits,
-			"sha256": sum,
-			"subst":  subst,
+			"exits":      exits,
+			"hostile":    hostile,
+			"limits":     limits,
+			"oneerror":   oneError,
+			"pin":        pin,
+			"serve":      serve,
+			"served":     served,
+			"sha256":     sum,
+			"storeclean": storeClean,
+			"subst":      subst,
 			"tarball": func(ts *testscript.TestScript, neg bool, args []string) {
 				// tarball FILE.tar.gz FOLDER: what an upstream release looks like.
 				if len(args) != 2 {

@@ -102,7 +102,7 @@ func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
 	}
 	file, err := p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
 	if err != nil {
-		return "", exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+		return "", refused(s.Name, err)
 	}
 	return file, nil
 }
@@ -199,7 +199,7 @@ func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io
 		}
 		fmt.Fprintf(log, "+ unpack %s (%s)\n", s.Name, file)
 		if _, err := archive.Unpack(ctx, file, whole, archive.Options{StripComponents: s.Strip, Subdirs: folders(s)}); err != nil {
-			return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
+			return refused(s.Name, err)
 		}
 	}
 	if err := moveInto(whole, s.Path, into); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
@@ -176,16 +177,32 @@ func loadLock(root string, types *yamlx.Types) (*Lock, error) {
 	if _, err := decode(root, LockFile, l, types); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, err
+		return nil, exit.Hint(err, "take it from version control, or remove it and make it anew: go tool mage lock")
 	}
 	return l, nil
 }
 
 // decode reads one file of a project; errors name it relative to the root.
 func decode(root, file string, out any, types *yamlx.Types) (*yamlx.Source, error) {
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	name := filepath.Join(root, filepath.FromSlash(file))
+	info, err := os.Stat(name)
+	var data []byte
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		// A pipe would be waited for.
+		return nil, &yamlx.Error{File: file, Msg: "not a regular file"}
+	case info.Size() > yamlx.DefaultMaxBytes:
+		return nil, &yamlx.Error{File: file, Msg: fmt.Sprintf("the file has %d bytes, more than the %d that are accepted", info.Size(), yamlx.DefaultMaxBytes)}
+	default:
+		data, err = os.ReadFile(name)
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return yamlx.DecodeSource(file, data, out, yamlx.Shared(types))
 }

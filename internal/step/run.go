@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/spec"
@@ -153,7 +154,8 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		cmd.Env = append(cmd.Env, name+"="+env[name])
 	}
-	cmd.Stdout, cmd.Stderr = r.Output, r.Output
+	out := &output{Writer: r.Output}
+	cmd.Stdout, cmd.Stderr = out, out
 	ownGroup(cmd)
 	cmd.WaitDelay = 2 * time.Second
 	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
@@ -163,6 +165,9 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if out.full {
+			return fmt.Errorf("%s: %w: %w", filepath.Base(program), err, syscall.ENOSPC)
 		}
 		return fmt.Errorf("%s: %w", filepath.Base(program), err)
 	}

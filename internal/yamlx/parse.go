@@ -25,7 +25,11 @@ type limits struct {
 // type once.
 func Shared(t *Types) Option { return func(l *limits) { l.types = t } }
 
-// MaxBytes sets the largest accepted file in bytes; 1 MiB without it.
+// DefaultMaxBytes is the largest file in bytes that is accepted without
+// MaxBytes.
+const DefaultMaxBytes = 1 << 20
+
+// MaxBytes sets the largest accepted file in bytes.
 func MaxBytes(n int) Option { return func(l *limits) { l.bytes = n } }
 
 // MaxDepth sets how deep mappings and lists may nest; 100 without it.
@@ -37,7 +41,7 @@ const maxKey = 512
 // parse turns a file into nodes. What can be found without knowing the types
 // is checked here; the nodes are nil when decoding them makes no sense.
 func parse(file string, data []byte, opts []Option) (*Node, *collector) {
-	l := limits{bytes: 1 << 20, depth: 100}
+	l := limits{bytes: DefaultMaxBytes, depth: 100}
 	for _, o := range opts {
 		o(&l)
 	}
@@ -199,6 +203,7 @@ type walker struct {
 	file     string
 	maxDepth int
 	fatal    bool
+	refused  map[string]bool // what plain has found, of which the first is enough
 }
 
 func (w *walker) walk(n *Node, depth int) {
@@ -273,17 +278,27 @@ func (w *walker) plain(n *Node, y *yaml.Node) {
 		return
 	}
 	e := &Error{File: w.file, Line: y.Line, Col: y.Column}
+	kind := "tag"
 	switch {
 	case y.Kind == yaml.AliasNode:
+		kind = "alias"
 		e.Msg = "aliases (*" + cut(y.Value) + ") are not accepted: write the value out"
 	case y.Anchor != "":
+		kind = "anchor"
 		e.Msg = "anchors (&" + cut(y.Anchor) + ") are not accepted: write the value out where it is needed"
 	default:
 		e.Msg = "tags (" + cut(y.Tag) + ") are not accepted: write the value without it"
 	}
+	w.fatal = true
+	if w.refused[kind] {
+		return
+	}
+	if w.refused == nil {
+		w.refused = map[string]bool{}
+	}
+	w.refused[kind] = true
 	e.Path = n.Path()
 	w.add(e)
-	w.fatal = true
 }
 
 // in names the place of an error; nothing for the top level.
