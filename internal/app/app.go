@@ -25,6 +25,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/internal/trace"
@@ -314,7 +315,7 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 	return machine.Probe(ctx, machine.Options{
 		LLVMTools:  tools,
 		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
-		CacheDir: stateDir(p), Memory: memory(p),
+		Cache: statcache.Open(filepath.Join(stateDir(p), "machine.cache")), Memory: memory(p),
 	})
 }
 
