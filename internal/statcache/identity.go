@@ -72,9 +72,12 @@ func (i Identity) Exists() bool { return i != Identity{} }
 // Settled reports whether what is learnt of the file at a moment or after it
 // holds as long as the identity stays: nothing was written so shortly before
 // that moment that a later write could bear the same times.
-func (i Identity) Settled(at time.Time) bool {
-	limit := at.Add(-Slack).UnixNano()
-	return i.Mtime < limit && i.Ctime < limit
+func (i Identity) Settled(at time.Time) bool { return i.SettledBy(at.Add(-Slack)) }
+
+// SettledBy reports whether nothing was written since a moment.
+func (i Identity) SettledBy(limit time.Time) bool {
+	ns := limit.UnixNano()
+	return i.Mtime < ns && i.Ctime < ns
 }
 
 // append writes the identity as one word.

@@ -172,11 +172,11 @@ func brewLLD(prefix string) []string {
 func (o Options) inspect(ctx context.Context, c candidate) *Install {
 	in := &Install{Prefix: c.prefix, BinDir: filepath.Join(c.prefix, "bin"), Vendor: Other, root: o.Root}
 	in.Tools = listTools(in.BinDir)
-	o.watchPrefix(in)
 	in.LibDir = filepath.Join(c.prefix, "lib")
 	if _, err := os.Stat(filepath.Join(c.prefix, "lib64/cmake/llvm")); err == nil {
 		in.LibDir = filepath.Join(c.prefix, "lib64")
 	}
+	o.watchPrefix(in)
 	clang := in.Tools["clang"]
 	if clang == "" {
 		if !c.named {
