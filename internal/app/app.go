@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/doctor"
@@ -25,6 +26,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/internal/trace"
@@ -42,6 +44,9 @@ type App struct {
 	Env []string
 	// Dir is the folder from which the project is looked for.
 	Dir string
+
+	once  sync.Once
+	cache *statcache.Cache // see known
 }
 
 // New makes the app of this process.
@@ -304,6 +309,8 @@ func (a *App) store(p *spec.Project) (*store.Store, error) {
 // stateDir holds what belongs to this checkout: logs and events.
 func stateDir(p *spec.Project) string { return filepath.Join(p.Root, ".stonemason") }
 
+// machine looks at the machine, and asks meanwhile whether the upstream channel
+// can be reached, when that is going to be asked.
 func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 	var tools []string
 	if r := p.Recipes["adopt-llvm"]; r != nil && r.Params["tools"].Default != nil {
@@ -311,11 +318,25 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 			tools = append(tools, n.Text())
 		}
 	}
-	return machine.Probe(ctx, machine.Options{
+	cache := a.known(p)
+	var asked sync.WaitGroup
+	if p.Config.Channel == spec.Auto {
+		asked.Go(func() { _ = a.upstream(ctx, p) })
+	}
+	m := machine.Probe(ctx, machine.Options{
 		LLVMTools:  tools,
 		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
-		CacheDir: stateDir(p), Memory: memory(p),
+		Cache: cache, Memory: memory(p),
 	})
+	asked.Wait()
+	_ = cache.Save() // not to keep what was learnt costs time, and nothing else
+	return m
+}
+
+// known is what earlier runs in this checkout have learnt of the machine.
+func (a *App) known(p *spec.Project) *statcache.Cache {
+	a.once.Do(func() { a.cache = statcache.Open(filepath.Join(stateDir(p), "machine.cache")) })
+	return a.cache
 }
 
 // memory is what a build may use: the budget's, else what the machine has; 0
@@ -355,7 +376,8 @@ func llvmVersion(m *machine.Machine) string {
 	return "22.0.0"
 }
 
-// upstream reports why the upstream channel cannot be reached.
+// upstream reports why the upstream channel cannot be reached. What a
+// repository answered, or that it did not, is remembered for a while.
 func (a *App) upstream(ctx context.Context, p *spec.Project) error {
 	repos := p.Releases.Repositories
 	if len(repos) == 0 {
@@ -367,20 +389,27 @@ func (a *App) upstream(ctx context.Context, p *spec.Project) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	var silent []string
 	sources := source.Provider{Mirrors: p.Config.Mirrors}
-	for _, address := range sources.URLs(plan.Source{URLs: repos[name].URLs}) {
-		if gitsource.Reachable(ctx, address) == nil {
-			return nil
-		}
-		host := fetch.Redact(address)
-		if u, err := url.Parse(address); err == nil && u.Host != "" {
-			host = u.Host
-		}
-		silent = append(silent, host)
+	memory := gitsource.Memory{Cache: a.known(p), Life: reachLife}
+	silent, asked := memory.Silent(ctx, sources.URLs(plan.Source{URLs: repos[name].URLs}))
+	if len(silent) == 0 {
+		return nil
 	}
-	return fmt.Errorf("%s does not answer", strings.Join(slices.Compact(silent), ", "))
+	for i, address := range silent {
+		silent[i] = fetch.Redact(address)
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			silent[i] = u.Host
+		}
+	}
+	when := ""
+	if !asked.IsZero() {
+		when = fmt.Sprintf(" (asked at %s; -channel=upstream takes it unasked)", asked.Format("15:04:05"))
+	}
+	return fmt.Errorf("%s does not answer%s", strings.Join(slices.Compact(silent), ", "), when)
 }
+
+// reachLife is how long an answer to "can upstream be reached" is remembered.
+const reachLife = 10 * time.Minute
 
 func (a *App) jobs(p *spec.Project) int {
 	if p.Config.Budget.Jobs > 0 {

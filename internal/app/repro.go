@@ -132,7 +132,7 @@ func (a *App) twice(ctx context.Context, b *build.Builder, n *plan.Node) (verdic
 		if err := waitForNextSecond(ctx); err != nil {
 			return v, err
 		}
-		tree, err := a.once(ctx, b, n, work, filepath.Join(logs, fmt.Sprint(i)))
+		tree, err := a.stageIn(ctx, b, n, work, filepath.Join(logs, fmt.Sprint(i)))
 		if err != nil {
 			return v, err
 		}
@@ -149,8 +149,8 @@ func (a *App) twice(ctx context.Context, b *build.Builder, n *plan.Node) (verdic
 	return v, nil
 }
 
-// once builds a node in a folder. When it fails, the folder stays.
-func (a *App) once(ctx context.Context, b *build.Builder, n *plan.Node, work, log string) (tree string, err error) {
+// stageIn builds a node in a folder. When it fails, the folder stays.
+func (a *App) stageIn(ctx context.Context, b *build.Builder, n *plan.Node, work, log string) (tree string, err error) {
 	k, contents, err := b.Contents(ctx, n)
 	if err != nil {
 		return "", err

@@ -68,16 +68,20 @@ func (g *runner) environment() []string {
 	if g.repo != "" {
 		env = append(env, "GIT_DIR="+g.repo, "GIT_WORK_TREE="+g.work, "GIT_INDEX_FILE="+g.index)
 	}
-	for _, name := range []string{
-		"PATH", "TMPDIR",
-		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH",
-	} {
+	for _, name := range append([]string{"PATH", "TMPDIR", "GIT_EXEC_PATH"}, proxies()...) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
 	}
 	return env
+}
+
+// proxies are the variables that say how the network is reached.
+func proxies() []string {
+	return []string{
+		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+	}
 }
 
 // git runs one command and returns its output. Git starts helpers (for http,

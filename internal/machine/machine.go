@@ -4,11 +4,8 @@ package machine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/sandbox"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -50,8 +48,12 @@ type Machine struct {
 		once   sync.Once
 		status sandbox.Status
 	}
-	digests string   // file that caches digests of LLVM's files
-	tools   sync.Map // name → digest of a tool
+	cache *statcache.Cache
+	tools sync.Map // name → digest of a tool
+	llvm  struct {
+		sync.Mutex
+		digest string
+	}
 }
 
 // Options of a probe.
@@ -62,9 +64,9 @@ type Options struct {
 	LLVMTools []string
 	// CC and CXX are the compilers the user names.
 	CC, CXX string
-	// CacheDir holds the file digests of earlier probes.
-	CacheDir string
-	Memory   int64
+	// Cache remembers earlier probes; nil asks everything anew.
+	Cache  *statcache.Cache
+	Memory int64
 }
 
 // toolNames are the programs that steps may run.
@@ -75,10 +77,7 @@ func toolNames() []string {
 // Probe looks at the machine. What is missing is no error here: the doctor
 // reports it, and a step that needs it fails.
 func Probe(ctx context.Context, opts Options) *Machine {
-	m := &Machine{
-		Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory,
-		digests: filepath.Join(opts.CacheDir, "digests.json"),
-	}
+	m := &Machine{Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory, cache: opts.Cache}
 	for _, name := range toolNames() {
 		if path, err := exec.LookPath(name); err == nil {
 			if path, err = filepath.Abs(path); err == nil {
@@ -92,6 +91,7 @@ func Probe(ctx context.Context, opts Options) *Machine {
 	both.Go(func() { m.findLLVM(ctx, opts) })
 	both.Go(func() { m.CC, m.CXX, m.CCError = compilers(ctx, opts) })
 	both.Wait()
+	_ = m.cache.Save() // not to keep what was learnt costs time, and nothing else
 	_, err := os.Stat("/dev/kfd")
 	m.GPUDriver = runtime.GOOS == "linux" && err == nil
 	return m
@@ -103,7 +103,7 @@ func (m *Machine) findLLVM(ctx context.Context, opts Options) {
 	if opts.LLVMPrefix != "" {
 		prefixes = []string{opts.LLVMPrefix}
 	}
-	found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19, Required: opts.LLVMTools})
+	found, err := llvm.Detect(ctx, llvm.Options{ExtraPrefixes: prefixes, MinMajor: 19, Required: opts.LLVMTools, Cache: opts.Cache})
 	if err != nil {
 		return // as a machine without one
 	}
@@ -117,7 +117,7 @@ func (m *Machine) findLLVM(ctx context.Context, opts Options) {
 }
 
 func compilers(ctx context.Context, opts Options) (cc, cxx *hostcc.Compiler, err error) {
-	found, err := hostcc.Detect(ctx, hostcc.Options{CC: opts.CC, CXX: opts.CXX})
+	found, err := hostcc.Detect(ctx, hostcc.Options{CC: opts.CC, CXX: opts.CXX, Cache: opts.Cache})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,16 +146,11 @@ func (m *Machine) ToolDigest(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s is missing: go tool mage doctor", name)
 	}
-	f, err := os.Open(file)
+	digest, err := m.cache.Digest(file)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	digest := hex.EncodeToString(h.Sum(nil))
+	_ = m.cache.Save()
 	m.tools.Store(name, digest)
 	return digest, nil
 }
@@ -180,10 +175,18 @@ func (m *Machine) LLVMDigest(ctx context.Context) (string, error) {
 	if m.LLVM == nil {
 		return "", errors.New("no usable LLVM was found: go tool mage doctor")
 	}
-	digest, err := llvm.Digest(ctx, *m.LLVM, m.digests)
+	m.llvm.Lock()
+	defer m.llvm.Unlock()
+	if m.llvm.digest != "" {
+		return m.llvm.digest, nil
+	}
+	digest, err := llvm.Digest(ctx, *m.LLVM, m.cache)
 	if err != nil {
 		return "", fmt.Errorf("llvm at %s: %w", m.LLVM.Prefix, err)
 	}
+	m.llvm.digest = digest
+	// Not to keep what was learnt costs time, and nothing else.
+	_ = m.cache.Save()
 	return digest, nil
 }
 

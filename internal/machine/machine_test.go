@@ -25,7 +25,7 @@ func fakeTool(t *testing.T, name string) string {
 func TestProbeFindsToolsByPath(t *testing.T) {
 	cmake, perl := fakeTool(t, "cmake"), fakeTool(t, "perl")
 	t.Setenv("PATH", filepath.Dir(cmake)+":"+filepath.Dir(perl))
-	m := Probe(t.Context(), Options{CacheDir: t.TempDir(), Memory: 5})
+	m := Probe(t.Context(), Options{Memory: 5})
 	if len(m.Tools) != 2 || m.Tools["cmake"] != cmake || m.Tools["perl"] != perl {
 		t.Errorf("tools are %v", m.Tools)
 	}
@@ -40,7 +40,7 @@ func TestProbeFindsToolsByPath(t *testing.T) {
 // A prefix that the user names is meant: without an LLVM in it none is used,
 // although the machine may have others.
 func TestProbeTakesNoOtherLLVMThanTheOneNamed(t *testing.T) {
-	m := Probe(t.Context(), Options{CacheDir: t.TempDir(), LLVMPrefix: t.TempDir()})
+	m := Probe(t.Context(), Options{LLVMPrefix: t.TempDir()})
 	if m.LLVM != nil || m.LLVMVersion() != "" {
 		t.Errorf("LLVM is %v", m.LLVM)
 	}
@@ -50,7 +50,7 @@ func TestProbeTakesNoOtherLLVMThanTheOneNamed(t *testing.T) {
 }
 
 func TestProbeSaysWhyThereIsNoCompiler(t *testing.T) {
-	m := Probe(t.Context(), Options{CacheDir: t.TempDir(), CC: fakeTool(t, "cc"), CXX: fakeTool(t, "c++")})
+	m := Probe(t.Context(), Options{CC: fakeTool(t, "cc"), CXX: fakeTool(t, "c++")})
 	if m.CC != nil || m.CXX != nil || m.CCError == nil {
 		t.Errorf("compilers %v and %v, error %v", m.CC, m.CXX, m.CCError)
 	}

@@ -46,47 +46,85 @@ func ListGitWorkspace(ctx context.Context, dir string, opts Options) ([]Entry, e
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return nil, fmt.Errorf("hash workspace: %w", err)
 	}
-	var entries []Entry
-	err = listGit(ctx, abs, "", opts, 0, &entries)
-	if errors.Is(err, errNotGit) {
-		return List(ctx, abs, opts)
-	}
+	entries, err := (&listing{root: abs, opts: opts}).workspace(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("hash workspace %s: %w", dir, err)
 	}
-	entries = withParents(entries)
-	// Git lists a path once for every stage of an unresolved merge.
-	slices.SortFunc(entries, byPath)
-	entries = slices.CompactFunc(entries, func(a, b Entry) bool { return a.Path == b.Path })
 	return fill(ctx, abs, entries)
 }
 
-// listGit appends what git sees below root/prefix.
-func listGit(ctx context.Context, root, prefix string, opts Options, depth int, out *[]Entry) error {
+// listing is one listing of a workspace.
+type listing struct {
+	root    string // absolute, without symlinks
+	opts    Options
+	entries []Entry
+	watched *watched // what decides the listing; nil when nobody asks
+	real    map[string]bool
+}
+
+// beyondLink reports whether a path below root leads through a symlink. To git
+// such a file is deleted: a link lies where its folder was.
+func (l *listing) beyondLink(full string) bool {
+	dir := parent(full)
+	if dir == "" {
+		return false
+	}
+	real, ok := l.real[dir]
+	if !ok {
+		info, err := os.Lstat(filepath.Join(l.root, filepath.FromSlash(dir)))
+		real = err == nil && info.IsDir() && !l.beyondLink(dir)
+		if l.real == nil {
+			l.real = map[string]bool{}
+		}
+		l.real[dir] = real
+	}
+	return !real
+}
+
+// workspace lists what a person works on, by path, without reading files.
+func (l *listing) workspace(ctx context.Context) ([]Entry, error) {
+	err := l.repository(ctx, "", 0)
+	if errors.Is(err, errNotGit) {
+		l.watched.plain()
+		return walk(ctx, l.root, l.opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries := withParents(l.entries)
+	// Git lists a path once for every stage of an unresolved merge.
+	slices.SortFunc(entries, byPath)
+	return slices.CompactFunc(entries, func(a, b Entry) bool { return a.Path == b.Path }), nil
+}
+
+// repository adds what git sees below root/prefix.
+func (l *listing) repository(ctx context.Context, prefix string, depth int) error {
 	if depth > maxGitDepth {
 		return fmt.Errorf("repositories nested deeper than %d at %s", maxGitDepth, prefix)
 	}
-	dir := filepath.Join(root, filepath.FromSlash(prefix))
+	dir := filepath.Join(l.root, filepath.FromSlash(prefix))
 	top, ok := enclosingRepository(dir)
 	if !ok {
 		return errNotGit
 	}
-	if _, err := exec.LookPath("git"); err != nil {
+	if gitProgram() == "" {
 		return errNotGit
+	}
+	if err := l.watched.repository(ctx, prefix, dir, top); err != nil {
+		return err
 	}
 	if top != dir {
 		// A folder that the repository around it ignores is the person's own:
 		// git would list nothing and hide every change.
-		_, err := git(ctx, dir, "check-ignore", "--quiet", ".")
+		_, err := git(ctx, dir, nil, "check-ignore", "--quiet", ".")
 		if err == nil {
 			return errNotGit
 		}
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		if !exitedWith(err, 1) {
 			return err
 		}
 	}
-	names, err := git(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	names, err := git(ctx, dir, nil, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return err
 	}
@@ -95,14 +133,18 @@ func listGit(ctx context.Context, root, prefix string, opts Options, depth int, 
 			return err
 		}
 		rel := strings.TrimSuffix(string(raw), "/")
-		if rel == "" || excluded(rel, opts.Exclude) {
+		if rel == "" || excluded(rel, l.opts.Exclude) {
 			continue
 		}
-		if len(*out) >= opts.maxEntries() {
-			return fmt.Errorf("more than %d entries", opts.maxEntries())
+		if len(l.entries) >= l.opts.maxEntries() {
+			return fmt.Errorf("more than %d entries", l.opts.maxEntries())
 		}
 		full := path.Join(prefix, rel)
-		name := filepath.Join(root, filepath.FromSlash(full))
+		l.watched.name(full)
+		name := filepath.Join(l.root, filepath.FromSlash(full))
+		if l.beyondLink(full) {
+			continue
+		}
 		info, err := os.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue // tracked and deleted, or replaced by a file further up
@@ -112,11 +154,12 @@ func listGit(ctx context.Context, root, prefix string, opts Options, depth int, 
 		}
 		if info.IsDir() {
 			// Git names a directory only where another repository begins.
-			*out = append(*out, Entry{Path: full, Type: Dir})
+			l.entries = append(l.entries, Entry{Path: full, Type: Dir})
 			if _, err := os.Lstat(filepath.Join(name, ".git")); err != nil {
-				continue // a submodule that was never checked out
+				l.watched.empty(full) // a submodule that was never checked out
+				continue
 			}
-			if err := listGit(ctx, root, full, opts, depth+1, out); err != nil {
+			if err := l.repository(ctx, full, depth+1); err != nil {
 				return err
 			}
 			continue
@@ -125,9 +168,15 @@ func listGit(ctx context.Context, root, prefix string, opts Options, depth int, 
 		if err != nil {
 			return err
 		}
-		*out = append(*out, e)
+		l.entries = append(l.entries, e)
 	}
 	return nil
+}
+
+// exitedWith reports whether a program ended with an exit code.
+func exitedWith(err error, code int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == code
 }
 
 // enclosingRepository returns the nearest folder at or above dir that has a
@@ -156,7 +205,7 @@ func excluded(rel string, names []string) bool {
 
 // git runs one reading git command in dir, with nothing of the person's own
 // configuration, so that two people get one id for one tree.
-func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+func git(ctx context.Context, dir string, input []byte, args ...string) ([]byte, error) {
 	argv := append([]string{
 		// The folder is the user's choice; who owns it does not matter here.
 		"-c", "safe.directory=*",
@@ -170,6 +219,9 @@ func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+	}
+	if input != nil {
+		cmd.Stdin = bytes.NewReader(input)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

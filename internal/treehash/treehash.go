@@ -30,18 +30,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 )
 
 // formatLine heads the canonical text. A change of the form changes this line,
@@ -108,6 +105,15 @@ func Hash(ctx context.Context, root string, opts Options) (string, Stats, error)
 // are never followed. Devices, sockets and pipes are an error, and so is a file
 // that changes while it is read.
 func List(ctx context.Context, root string, opts Options) ([]Entry, error) {
+	entries, err := walk(ctx, root, opts)
+	if err != nil {
+		return nil, err
+	}
+	return fill(ctx, root, entries)
+}
+
+// walk lists the tree at root without reading its files.
+func walk(ctx context.Context, root string, opts Options) ([]Entry, error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, fmt.Errorf("hash tree: %w", err)
@@ -150,7 +156,7 @@ func List(ctx context.Context, root string, opts Options) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hash tree: %w", err)
 	}
-	return fill(ctx, root, entries)
+	return entries, nil
 }
 
 // describe makes the entry of one path, without the file's content.
@@ -188,66 +194,18 @@ func kindName(mode fs.FileMode) string {
 // fill hashes the files among entries and sorts all by path.
 func fill(ctx context.Context, root string, entries []Entry) ([]Entry, error) {
 	slices.SortFunc(entries, byPath)
-	var next atomic.Int64
-	group, gctx := errgroup.WithContext(ctx)
-	for range min(runtime.GOMAXPROCS(0), max(1, len(entries))) {
-		group.Go(func() error {
-			buf := make([]byte, 256<<10)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(entries) {
-					return nil
-				}
-				if entries[i].Type != File {
-					continue
-				}
-				if err := gctx.Err(); err != nil {
-					return err
-				}
-				if err := hashFile(filepath.Join(root, filepath.FromSlash(entries[i].Path)), &entries[i], buf); err != nil {
-					return err
-				}
-			}
-		})
+	is := make([]statcache.Identity, len(entries))
+	lookAt(root, len(entries), func(i int) string { return entries[i].Path }, is)
+	var jobs []job
+	for i := range entries {
+		if entries[i].Type == File {
+			jobs = append(jobs, job{entry: &entries[i], size: is[i].Size})
+		}
 	}
-	if err := group.Wait(); err != nil {
+	if err := readAll(ctx, root, jobs); err != nil {
 		return nil, fmt.Errorf("hash tree: %w", err)
 	}
 	return entries, nil
-}
-
-// hashFile fills size, executable bit and hash of one file. The file is opened
-// without following a link and without blocking on a pipe, so that a path which
-// changed since the walk is noticed instead of obeyed.
-func hashFile(name string, e *Entry, buf []byte) error {
-	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	before, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !before.Mode().IsRegular() {
-		return fmt.Errorf("%s changed into a %s while the tree was hashed", name, kindName(before.Mode()))
-	}
-	h := sha256.New()
-	// The wrapper hides ReadFrom and WriteTo, so that buf is really used.
-	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, buf)
-	if err != nil {
-		return err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if n != before.Size() || after.Size() != n || !after.ModTime().Equal(before.ModTime()) {
-		return fmt.Errorf("%s changed while it was hashed: run again when nothing writes to it", name)
-	}
-	e.Size, e.Exec = n, before.Mode()&0o100 != 0
-	e.SHA256 = hex.EncodeToString(h.Sum(nil))
-	return nil
 }
 
 func byPath(a, b Entry) int { return strings.Compare(a.Path, b.Path) }

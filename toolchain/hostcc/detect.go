@@ -1,6 +1,7 @@
 package hostcc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 )
 
 // probeTimeout bounds one question to a compiler. macOS's shims can take
@@ -30,6 +33,10 @@ type Options struct {
 	CC, CXX string
 	// Path is the search path, in the form of $PATH; empty takes $PATH.
 	Path string
+	// Cache remembers what was found; nil asks the compilers each time.
+	Cache *statcache.Cache
+
+	watch *statcache.Watch
 }
 
 // Detect finds a C and a C++ compiler. A chosen one is used or refused;
@@ -40,6 +47,14 @@ func Detect(ctx context.Context, o Options) (Pair, error) {
 	if o.Path == "" {
 		o.Path = os.Getenv("PATH")
 	}
+	question, asked := o.question(), time.Now()
+	var pair Pair
+	if _, ok := o.Cache.Recall(question, &pair); ok && pair.plausible() {
+		return pair, nil
+	}
+	if o.Cache != nil {
+		o.watch = &statcache.Watch{}
+	}
 	c, err := o.find(ctx, C, o.CC, nil)
 	if err != nil {
 		return Pair{}, err
@@ -48,7 +63,9 @@ func Detect(ctx context.Context, o Options) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	return Pair{C: c, CXX: cxx}, nil
+	pair = Pair{C: c, CXX: cxx}
+	o.watchSearch()
+	return pair, o.Cache.Remember(question, pair, asked, 0, o.watch)
 }
 
 // find returns the chosen compiler, or the first good one.
@@ -58,6 +75,7 @@ func (o Options) find(ctx context.Context, l Language, chosen string, preferred 
 		if err != nil {
 			return Compiler{}, err
 		}
+		o.watchProgram(path)
 		return o.inspect(ctx, l, path)
 	}
 	names := []string{"cc", "gcc", "clang"}
@@ -73,6 +91,7 @@ func (o Options) find(ctx context.Context, l Language, chosen string, preferred 
 			continue
 		}
 		tried[path] = true
+		o.watchProgram(path)
 		c, err := o.inspect(ctx, l, path)
 		if err == nil {
 			return c, nil
@@ -182,6 +201,7 @@ func (o Options) inspect(ctx context.Context, l Language, path string) (Compiler
 	if c.Digest, err = o.digest(ctx, c, out); err != nil {
 		return Compiler{}, &UnusableError{Path: path, Reason: err.Error()}
 	}
+	o.watchInputs(ctx, c)
 	return c, nil
 }
 
@@ -228,38 +248,51 @@ func identify(macros map[string]string) (Kind, string, error) {
 // ask runs a compiler with the search path and nothing else of the
 // environment: CPATH, GCC_EXEC_PREFIX and the like would change its answers.
 func (o Options) ask(ctx context.Context, path string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = []string{"LC_ALL=C", "PATH=" + o.Path}
+	out, _, err := o.askBoth(ctx, path, args...)
+	return out, err
+}
+
+// environment is all that a compiler sees of ours.
+func (o Options) environment() []string {
+	env := []string{"LC_ALL=C", "PATH=" + o.Path}
 	// Apple's shims keep a cache under HOME and honour DEVELOPER_DIR.
 	for _, name := range []string{"HOME", "DEVELOPER_DIR"} {
 		if v, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+v)
+			env = append(env, name+"="+v)
 		}
 	}
+	return env
+}
+
+// askBoth is ask, and what the compiler said on standard error.
+func (o Options) askBoth(ctx context.Context, path string, args ...string) (said, remarked string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = o.environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
 	if err == nil {
-		if len(out) > maxOutput {
-			return "", fmt.Errorf("it printed more than %d bytes", maxOutput)
+		if stdout.Len() > maxOutput {
+			return "", "", fmt.Errorf("it printed more than %d bytes", maxOutput)
 		}
-		return string(out), nil
+		return stdout.String(), stderr.String(), nil
 	}
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("it did not answer: %w", ctx.Err())
+		return "", "", fmt.Errorf("it did not answer: %w", ctx.Err())
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return "", fmt.Errorf("it crashed: %w", err)
+			return "", "", fmt.Errorf("it crashed: %w", err)
 		}
 	}
-	if exit != nil && len(exit.Stderr) > 0 {
-		said, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
-		return "", fmt.Errorf("%w: %.200s", err, said)
+	if first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n"); first != "" {
+		return "", "", fmt.Errorf("%w: %.200s", err, first)
 	}
-	return "", err
+	return "", "", err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,18 +32,19 @@ func (o Options) digest(ctx context.Context, c Compiler, macros string) (string,
 		}
 		if path, err := o.lookup(strings.TrimSpace(out)); err == nil {
 			programs = append(programs, path)
+			o.watchProgram(path)
 		}
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s\n", c.Kind, c.Version, c.Triple)
 	io.WriteString(h, macros)
 	for _, path := range programs {
-		sum, err := hashFile(path)
+		sum, err := o.Cache.Digest(path)
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(h, "program %s %s\n", filepath.Base(path), sum)
-		libraries, err := libraries(path)
+		libraries, err := o.libraries(path)
 		if err != nil {
 			return "", err
 		}
@@ -58,7 +58,7 @@ func (o Options) digest(ctx context.Context, c Compiler, macros string) (string,
 // libraries lists the private libraries of an ELF program with an identity
 // each; nothing for scripts and for other formats (macOS's compilers link
 // theirs in, or take them from the sealed system).
-func libraries(path string) ([]string, error) {
+func (o Options) libraries(path string) ([]string, error) {
 	img, err := elf.Open(path)
 	if errors.Is(err, elf.ErrNotELF) {
 		return nil, nil
@@ -79,27 +79,15 @@ func libraries(path string) ([]string, error) {
 		return nil, err
 	}
 	var lines []string
+	o.watchLibraries(closure)
 	for _, lib := range closure.Libraries {
 		id := lib.Image.BuildID
 		if id == "" {
-			if id, err = hashFile(lib.Real); err != nil {
+			if id, err = o.Cache.Digest(lib.Real); err != nil {
 				return nil, err
 			}
 		}
 		lines = append(lines, lib.Name+" "+id)
 	}
 	return lines, nil
-}
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 )
 
 // probeTimeout bounds one question to a tool. A cold libLLVM on a slow disk
@@ -38,6 +40,10 @@ type Options struct {
 	MinMajor int
 	// Required are the tools without which an installation is unusable.
 	Required []string
+	// Cache remembers what was found; nil asks the tools each time.
+	Cache *statcache.Cache
+
+	watch *statcache.Watch
 }
 
 // candidate is a folder that may hold an installation.
@@ -56,6 +62,21 @@ func Detect(ctx context.Context, o Options) ([]Install, error) {
 	if o.Root == "" {
 		o.Root = "/"
 	}
+	question, asked := o.question(), time.Now()
+	if found, ok := o.recall(question); ok {
+		return found, nil
+	}
+	if o.Cache != nil {
+		o.watch = &statcache.Watch{}
+	}
+	found, err := o.detect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found, o.remember(question, found, asked)
+}
+
+func (o Options) detect(ctx context.Context) ([]Install, error) {
 	candidates, err := o.candidates()
 	if err != nil {
 		return nil, fmt.Errorf("look for LLVM: %w", err)
@@ -117,6 +138,7 @@ func (o Options) candidates() ([]candidate, error) {
 		// Fedora's default version, Arch, Alpine; upstream's installers.
 		"usr", "usr/local",
 	} {
+		o.watch.AddLinked(filepath.Dir(filepath.Join(o.Root, pattern)))
 		matches, err := filepath.Glob(filepath.Join(escapeGlob(o.Root), pattern))
 		if err != nil {
 			return nil, err
@@ -154,6 +176,7 @@ func (o Options) inspect(ctx context.Context, c candidate) *Install {
 	if _, err := os.Stat(filepath.Join(c.prefix, "lib64/cmake/llvm")); err == nil {
 		in.LibDir = filepath.Join(c.prefix, "lib64")
 	}
+	o.watchPrefix(in)
 	clang := in.Tools["clang"]
 	if clang == "" {
 		if !c.named {
@@ -167,6 +190,7 @@ func (o Options) inspect(ctx context.Context, c candidate) *Install {
 		in.Unusable = append(in.Unusable, "clang does not run: "+err.Error())
 		return in
 	}
+	o.watchClang(clang, banner)
 	if err := in.readBanner(banner); err != nil {
 		in.Unusable = append(in.Unusable, err.Error())
 		return in
@@ -174,6 +198,7 @@ func (o Options) inspect(ctx context.Context, c candidate) *Install {
 	o.addSplitTools(ctx, in, c.beside)
 	if dir, err := probe(ctx, clang, "-print-resource-dir"); err == nil {
 		in.ResourceDir = filepath.Clean(strings.TrimSpace(dir))
+		o.watch.AddLinked(filepath.Join(in.ResourceDir, "include"))
 	}
 	if targets, err := probe(ctx, clang, "--print-targets"); err == nil {
 		in.HasAMDGPU = regexp.MustCompile(`(?m)^\s+amdgcn\s`).MatchString(targets)
@@ -256,10 +281,12 @@ func (i *Install) readBanner(banner string) error {
 // version.
 func (o Options) addSplitTools(ctx context.Context, in *Install, beside []string) {
 	for _, prefix := range beside {
+		o.watch.AddLinked(filepath.Join(prefix, "bin"))
 		tools := listTools(filepath.Join(prefix, "bin"))
 		if tools["ld.lld"] == "" {
 			continue
 		}
+		o.watchClang(tools["ld.lld"], "")
 		banner, err := probe(ctx, tools["ld.lld"], "--version")
 		m := regexp.MustCompile(`LLD (\d+)\.`).FindStringSubmatch(banner)
 		if err != nil || m == nil || m[1] != strconv.Itoa(in.Major) {
