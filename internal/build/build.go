@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -38,6 +40,11 @@ type Builder struct {
 	KeepWork bool
 	// Rebuild names components that are built although the store has them.
 	Rebuild []string
+
+	// What was found out before anything is built, by node ID.
+	forecast map[string]Forecast
+	verdicts map[string]explain.Verdict
+	expected map[string]time.Duration
 }
 
 // Result is what became of a node.
@@ -60,6 +67,7 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 	contents := map[string]store.Content{}
 	var tasks []sched.Task
 	enabled := b.Graph.Enabled()
+	b.look(ctx)
 	b.Events.Emit(trace.Event{Kind: trace.BuildStart, Log: b.Logs, Total: int64(len(enabled))})
 	b.announce()
 	for _, n := range b.Graph.Nodes {
@@ -69,7 +77,7 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			continue
 		}
 		tasks = append(tasks, sched.Task{
-			ID: n.ID, Needs: n.Needs(), Cost: b.Expect(n),
+			ID: n.ID, Needs: n.Needs(), Cost: b.expected[n.ID],
 			Run: func(ctx context.Context, jobs int) error {
 				mu.Lock()
 				known := make(map[string]store.Content, len(contents))
@@ -111,17 +119,34 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 	return results, first
 }
 
+// look finds out, before anything is built, what the store has, why the rest
+// must be built, and how long that took last time.
+func (b *Builder) look(ctx context.Context) {
+	b.forecast, b.verdicts = b.Survey(ctx)
+	b.expected = map[string]time.Duration{}
+	for id, f := range b.forecast {
+		n := b.Graph.Node(id)
+		if f.Cached && !slices.Contains(b.Rebuild, n.Component) {
+			continue
+		}
+		b.expected[id] = b.Expect(n)
+	}
+}
+
 // announce tells the log and the terminal what is planned.
 func (b *Builder) announce() {
 	var nodes []trace.PlanNode
 	var total time.Duration
 	for _, n := range b.Graph.Nodes {
-		action := "off"
+		action, why := "off", n.Why
 		if n.Enabled {
-			action = string(n.Provider)
-			total += b.Expect(n)
+			action, why = string(n.Provider), b.verdicts[n.ID].Reason()
+			if _, todo := b.expected[n.ID]; !todo {
+				action = "restore"
+			}
+			total += b.expected[n.ID]
 		}
-		nodes = append(nodes, trace.PlanNode{Name: n.Component, Host: n.Host, Action: action, Reason: n.Why, Deps: n.Needs(), Estimate: b.Expect(n)})
+		nodes = append(nodes, trace.PlanNode{Name: n.Component, Host: n.Host, Action: action, Reason: why, Deps: n.Needs(), Estimate: b.expected[n.ID]})
 	}
 	b.Events.Emit(trace.Event{Kind: trace.PlanReady, Nodes: nodes, Total: int64(len(nodes)), Estimate: total})
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/store"
@@ -18,7 +19,11 @@ import (
 func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int) *Result {
 	begun := time.Now()
 	res := &Result{Node: n}
-	b.Events.Emit(trace.Event{Kind: trace.NodeStart, Host: n.Host, Node: n.Component, Estimate: b.Expect(n)})
+	start := trace.Event{Kind: trace.NodeStart, Host: n.Host, Node: n.Component, Estimate: b.expected[n.ID]}
+	if v, ok := b.verdicts[n.ID]; ok && v.State != explain.UpToDate {
+		start.Reason, start.Attrs = v.Reason(), v.Attrs()
+	}
+	b.Events.Emit(start)
 	err := b.obtain(ctx, n, contents, jobs, res)
 	res.Took, res.Err = time.Since(begun), err
 	ev := trace.Event{
@@ -62,7 +67,7 @@ func (e *stepError) Error() string { return "step " + e.step + ": " + e.err.Erro
 func (e *stepError) Unwrap() error { return e.err }
 
 func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int, res *Result) error {
-	k, err := b.Key(ctx, n, contents)
+	k, err := b.keyed(ctx, n, contents)
 	if err != nil {
 		return err
 	}
@@ -87,32 +92,25 @@ func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]
 // lock takes the lock of a node's work folder. Who waits for another build is
 // told so, and can stop waiting.
 func (b *Builder) lock(ctx context.Context, n *plan.Node, id key.ID) (unlock func(), err error) {
-	type taken struct {
-		unlock func()
-		err    error
-	}
-	locked := make(chan taken, 1)
-	go func() {
-		unlock, err := b.Store.Lock(n.Component + "-" + id.Short())
-		locked <- taken{unlock, err}
-	}()
-	notice := time.NewTimer(time.Second)
+	notice := time.AfterFunc(time.Second, func() {
+		trace.Infof(b.Events, n.Component, "waits: another process is at work on %s", n.ID)
+	})
 	defer notice.Stop()
-	for {
-		select {
-		case l := <-locked:
-			return l.unlock, l.err
-		case <-notice.C:
-			trace.Infof(b.Events, n.Component, "waits: another process is at work on %s", n.ID)
-		case <-ctx.Done():
-			go func() { // the lock may still come, and is not wanted any more
-				if l := <-locked; l.err == nil {
-					l.unlock()
-				}
-			}()
-			return nil, context.Cause(ctx)
-		}
+	unlock, err = b.Store.LockContext(ctx, n.Component+"-"+id.Short())
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
+	return unlock, err
+}
+
+// keyed is the node's key. The one that was computed before the build began
+// still holds when nothing that the node needs was built since.
+func (b *Builder) keyed(ctx context.Context, n *plan.Node, contents map[string]store.Content) (key.Key, error) {
+	f := b.forecast[n.ID]
+	if f.Known && !slices.ContainsFunc(n.Build, func(id string) bool { return contents[id] != b.forecast[id].Action.Content }) {
+		return f.Key, nil
+	}
+	return b.Key(ctx, n, contents)
 }
 
 func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (bool, error) {

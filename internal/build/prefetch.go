@@ -22,10 +22,9 @@ func (b *Builder) prefetch(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		forecast := b.Forecast(ctx)
 		seen := map[string]bool{}
 		for _, n := range b.Graph.Enabled() {
-			if forecast[n.ID].Cached {
+			if b.forecast[n.ID].Cached {
 				continue
 			}
 			for _, s := range n.Sources {

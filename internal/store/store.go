@@ -335,7 +335,12 @@ func readAction(file string) (Action, error) {
 	return a, nil
 }
 
-// History lists the actions of a component, newest first.
+// maxHistory is how many actions of a component History reads: a comparison
+// with what is older helps nobody, and a store may hold thousands.
+const maxHistory = 200
+
+// History lists the actions of a component, newest first: the 200 that were
+// used last.
 func (s *Store) History(component string) ([]Action, error) {
 	dir := filepath.Join(s.root, "actions", component)
 	entries, err := os.ReadDir(dir)
@@ -345,12 +350,20 @@ func (s *Store) History(component string) ([]Action, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	var actions []Action
+	type record struct {
+		name string
+		used time.Time
+	}
+	var records []record
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".json") {
-			continue
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".json") {
+			records = append(records, record{e.Name(), info.ModTime()})
 		}
-		a, err := readAction(filepath.Join(dir, e.Name()))
+	}
+	slices.SortFunc(records, func(a, b record) int { return b.used.Compare(a.used) })
+	var actions []Action
+	for _, r := range records[:min(len(records), maxHistory)] {
+		a, err := readAction(filepath.Join(dir, r.name))
 		if err != nil {
 			continue // one unreadable record must not hide the others
 		}
