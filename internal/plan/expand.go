@@ -55,7 +55,7 @@ func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, rec
 			}
 		}
 		s := Step{Name: decl.Name, Uses: decl.Uses, With: with}
-		if s.typed, err = s.decode(&r.types); err != nil {
+		if s.typed, err = r.decode(s); err != nil {
 			return located(recipe.At(fmt.Sprintf("steps[%d]", i)), "step %s of recipe %s for component %s: %v", decl.Name, recipe.Name, c.Name, err)
 		}
 		n.Steps = append(n.Steps, s)
@@ -97,6 +97,21 @@ func (s Step) decode(types *yamlx.Types) (step.Step, error) {
 		return nil, err
 	}
 	return typed, nil
+}
+
+// decode makes the typed step. Steps without values are the same everywhere.
+func (r *resolver) decode(s Step) (step.Step, error) {
+	if len(s.With) > 0 {
+		return s.decode(&r.types)
+	}
+	if known, ok := r.bare.Load(s.Uses); ok {
+		return known.(step.Step), nil
+	}
+	typed, err := s.decode(&r.types)
+	if err == nil {
+		r.bare.Store(s.Uses, typed)
+	}
+	return typed, err
 }
 
 // scope holds what ${name} may stand for at planning time.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/expr"
 	"github.com/stonemason-hip/stonemason/internal/spec"
@@ -58,6 +59,7 @@ type resolver struct {
 	targets []gpu.Target
 	choices map[string]*choice // by node ID
 	types   yamlx.Types
+	bare    sync.Map // step type → the step without values
 
 	uses       []string // the step types there are
 	conditions map[string]*expr.Expr

@@ -221,18 +221,16 @@ func (w *walker) walk(n *Node, depth int) {
 			w.walk(item, depth+1)
 		}
 	case yaml.MappingNode:
-		first := make(map[string]*yaml.Node, len(n.y.Content)/2)
+		twice := repeated(n.y)
 		for i := 0; i+1 < len(n.y.Content); i += 2 {
 			key := n.y.Content[i]
 			value := n.child(key, n.y.Content[i+1])
-			if w.key(n, key) {
-				if before := first[key.Value]; before != nil {
+			if w.key(n, key) && twice != nil {
+				if before := twice[i]; before != nil {
 					e := value.at(value.KeyPos())
 					e.Msg = fmt.Sprintf("duplicate key %s%s: it stands on line %d already", quote(key.Value), in(n.Path()), before.Line)
 					e.Found = quote(key.Value)
 					w.add(e)
-				} else {
-					first[key.Value] = key
 				}
 			}
 			w.walk(value, depth+1)
