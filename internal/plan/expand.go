@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,8 +24,7 @@ func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, rec
 		return err
 	}
 	for i, decl := range recipe.Steps {
-		pos := recipe.At(fmt.Sprintf("steps[%d]", i))
-		if !slices.Contains(step.Names(), decl.Uses) {
+		if !slices.Contains(r.uses, decl.Uses) {
 			msg := fmt.Sprintf("unknown step type %q", decl.Uses)
 			if near, ok := suggest.Nearest(decl.Uses, step.Names()); ok {
 				msg += fmt.Sprintf(": did you mean %q?", near)
@@ -57,16 +55,24 @@ func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, rec
 			}
 		}
 		s := Step{Name: decl.Name, Uses: decl.Uses, With: with}
-		if _, err := s.Decode(); err != nil {
-			return located(pos, "step %s of recipe %s for component %s: %v", decl.Name, recipe.Name, c.Name, err)
+		if s.typed, err = r.decode(s); err != nil {
+			return located(recipe.At(fmt.Sprintf("steps[%d]", i)), "step %s of recipe %s for component %s: %v", decl.Name, recipe.Name, c.Name, err)
 		}
 		n.Steps = append(n.Steps, s)
 	}
 	return nil
 }
 
-// Decode makes the typed step and validates it.
+// Decode makes the typed step and validates it. A step of a resolved graph was
+// decoded when the plan was made; it is for reading only.
 func (s Step) Decode() (step.Step, error) {
+	if s.typed != nil {
+		return s.typed, nil
+	}
+	return s.decode(new(yamlx.Types))
+}
+
+func (s Step) decode(types *yamlx.Types) (step.Step, error) {
 	typed, err := step.New(s.Uses)
 	if err != nil {
 		return nil, err
@@ -75,18 +81,15 @@ func (s Step) Decode() (step.Step, error) {
 	if with == nil { // as a step without values comes back from JSON
 		with = map[string]any{}
 	}
-	// JSON is YAML, so the one strict decoder serves here too.
-	data, err := json.Marshal(with)
-	if err != nil {
-		return nil, err
+	node, ok := yamlx.FromPlain(with, yamlx.Shared(types))
+	if !ok {
+		return nil, fmt.Errorf("a value of step %s is neither text, switch, list nor mapping", s.Name)
 	}
-	if err := yamlx.Decode("with", data, typed); err != nil {
-		// The line numbers are those of the text just made: drop them.
+	if err := node.Decode(typed); err != nil {
+		// The first mistake is enough, and it has no place in a file.
 		var one *yamlx.Error
 		if errors.As(err, &one) {
-			bare := *one
-			bare.File, bare.Line, bare.Col = "", 0, 0
-			return nil, &bare
+			return nil, one
 		}
 		return nil, err
 	}
@@ -94,6 +97,21 @@ func (s Step) Decode() (step.Step, error) {
 		return nil, err
 	}
 	return typed, nil
+}
+
+// decode makes the typed step. Steps without values are the same everywhere.
+func (r *resolver) decode(s Step) (step.Step, error) {
+	if len(s.With) > 0 {
+		return s.decode(&r.types)
+	}
+	if known, ok := r.bare.Load(s.Uses); ok {
+		return known.(step.Step), nil
+	}
+	typed, err := s.decode(&r.types)
+	if err == nil {
+		r.bare.Store(s.Uses, typed)
+	}
+	return typed, err
 }
 
 // scope holds what ${name} may stand for at planning time.
@@ -104,7 +122,7 @@ type scope map[string]any
 func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) (scope, error) {
 	s := scope{
 		"name": c.Name, "version": n.Version, "release": r.graph.Release,
-		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusFor(c)),
+		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusOf[c.Name]),
 	}
 	if v, err := semver.NewVersion(n.Version); err == nil {
 		s["version.major"], s["version.minor"], s["version.patch"] = fmt.Sprint(v.Major()), fmt.Sprint(v.Minor()), fmt.Sprint(v.Patch())
@@ -153,6 +171,9 @@ func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *
 
 func (r *resolver) gpusFor(c *spec.Component) []string {
 	exclude := slices.Concat(c.ExcludeGPUs, r.config().Components[c.Name].ExcludeGPUs)
+	if len(exclude) == 0 {
+		return r.graph.GPUs
+	}
 	targets, err := r.table.Expand(r.config().GPUs, exclude)
 	if err != nil {
 		return r.graph.GPUs // every name was checked, and leaving some out mixes nothing
@@ -201,6 +222,9 @@ var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
 func (s scope) expand(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
+		if !strings.Contains(v, "${") {
+			return v, nil
+		}
 		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v && !step.IsVariable(m[1]) {
 			return s.value(m[1])
 		}
@@ -236,6 +260,9 @@ func (s scope) expand(v any) (any, error) {
 }
 
 func (s scope) text(text string) (string, error) {
+	if !strings.Contains(text, "${") {
+		return text, nil
+	}
 	var failed error
 	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
 		name := ref[2 : len(ref)-1]

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
 )
 
 // AnyHost is the host of artifacts that are the same for every platform.
@@ -126,6 +127,8 @@ type Step struct {
 	Name string         `json:"name"`
 	Uses string         `json:"uses"`
 	With map[string]any `json:"with,omitempty"`
+
+	typed step.Step // what Decode gave when the plan was made
 }
 
 // Node finds a node by ID, or nil.

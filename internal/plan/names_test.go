@@ -32,6 +32,7 @@ func TestUnknownNamesAreLocated(t *testing.T) {
 		{"condition", with(base(""), "components/beta.yaml", "\nwhen: hots.os == \"linux\"\n"), "components/beta.yaml:7:7", "host.os"},
 		{"type in a condition", with(base(""), "components/beta.yaml", "\nwhen: native == \"yes\"\n"), "components/beta.yaml:7:7", "native"},
 		{"recipe", with(base(""), "components/gamma.yaml", "schema: 1\nname: gamma\nsummary: s\ngroup: TEST\nproviders: [{kind: source, recipe: cpoy}]\n"), "components/gamma.yaml:5:36", `unknown recipe "cpoy": did you mean "copy"?`},
+		{"tool", with(base(""), "components/gamma.yaml", "schema: 1\nname: gamma\nsummary: s\ngroup: TEST\nproviders: [{kind: source, recipe: copy, tools: [c++, cmaek]}]\n"), "components/gamma.yaml:5:55", `unknown tool "cmaek": did you mean "cmake"?`},
 		{"cycle", with(with(base(""), "components/alpha.yaml", "\nneeds: {build: [beta]}\n"), "components/beta.yaml", "\nneeds: {runtime: [alpha]}\n"), "components/beta.yaml:7:19", "components need each other: alpha → beta → alpha"},
 		{"need of oneself", with(base(""), "components/beta.yaml", "\nneeds: {build: [beta]}\n"), "components/beta.yaml:7:17", "beta → beta"},
 		{"cycle through a provider that is not taken", with(with(base(""), "components/beta.yaml", "\nneeds: {build: [gamma]}\n"), "components/gamma.yaml",

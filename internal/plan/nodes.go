@@ -1,13 +1,17 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/expr"
+	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/patch"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -36,6 +40,18 @@ type choice struct {
 // it needs. So nothing is pulled in by a component that is off in the end.
 func (r *resolver) nodes() error {
 	r.choices = map[string]*choice{}
+	r.patched = map[string]bool{}
+	entries, err := os.ReadDir(filepath.Join(r.project.Root, spec.PatchesDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		r.patched[e.Name()] = true
+	}
+	r.gpusOf = map[string][]string{}
+	for name, c := range r.project.Components {
+		r.gpusOf[name] = r.gpusFor(c)
+	}
 	for _, host := range r.graph.Hosts {
 		if err := r.decide(host, false); err != nil {
 			return err
@@ -59,18 +75,18 @@ func (r *resolver) nodes() error {
 			}
 		}
 	}
+	var wanted []*choice
 	for _, id := range ids {
-		c := r.choices[id]
-		if c.forBuild && !c.on {
-			continue
+		if c := r.choices[id]; !c.forBuild || c.on {
+			wanted = append(wanted, c)
 		}
-		n, err := r.node(c)
-		if err != nil {
-			return err
-		}
-		r.graph.Nodes = append(r.graph.Nodes, n)
 	}
-	return nil
+	// Nothing is decided any more: nodes are filled in beside each other.
+	r.graph.Nodes = make([]*Node, len(wanted))
+	return parallel.Each(len(wanted), func(i int) (err error) {
+		r.graph.Nodes[i], err = r.node(wanted[i])
+		return err
+	})
 }
 
 func nodeID(c *spec.Component, host string) string {
@@ -200,7 +216,7 @@ func (r *resolver) wish(c *choice) {
 func (r *resolver) possible(c *choice, env expr.Env) error {
 	name := c.component.Name
 	if c.component.When != "" {
-		e, err := parseWhen(c.component.When)
+		e, err := r.parseWhen(c.component.When)
 		if err != nil {
 			return located(c.component.At("when"), "%v", err)
 		}
@@ -220,7 +236,7 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 		c.blocked = c.component.Planned
 		return nil
 	}
-	if len(r.gpusFor(c.component)) == 0 {
+	if len(r.gpusOf[name]) == 0 {
 		c.blocked = fmt.Sprintf("exclude_gpus leaves none of %s", strings.Join(r.graph.GPUs, ", "))
 		return nil
 	}
@@ -233,7 +249,7 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 			toggle.Workspace != "" && p.Kind != spec.Source:
 			continue
 		}
-		e, err := parseWhen(p.When)
+		e, err := r.parseWhen(p.When)
 		if err != nil {
 			return located(c.component.At(fmt.Sprintf("providers[%d].when", i)), "%v", err)
 		}
@@ -358,6 +374,9 @@ func (r *resolver) sources(n *Node, c *spec.Component) error {
 }
 
 func (r *resolver) patches(n *Node) error {
+	if !r.patched[n.Component] {
+		return nil
+	}
 	series, err := patch.Load(os.DirFS(r.project.Root), spec.PatchesDir+"/"+n.Component)
 	if err != nil {
 		return err

@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/expr"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
@@ -33,7 +35,7 @@ type Only []string
 
 // Resolve makes the graph of a project.
 func Resolve(p *spec.Project, facts Facts, only Only) (*Graph, error) {
-	r := &resolver{project: p, facts: facts, only: only}
+	r := &resolver{project: p, facts: facts, only: only, uses: step.Names(), conditions: map[string]*expr.Expr{}}
 	steps := []func() error{
 		// Mistakes in the files come before a lock that does not match them.
 		r.hosts, r.gpus, r.names, r.cycles, r.channel, r.nodes, r.sort,
@@ -56,6 +58,13 @@ type resolver struct {
 	locked  spec.LockedSet
 	targets []gpu.Target
 	choices map[string]*choice // by node ID
+	types   yamlx.Types
+	bare    sync.Map // step type → the step without values
+
+	uses       []string // the step types there are
+	conditions map[string]*expr.Expr
+	gpusOf     map[string][]string // by component
+	patched    map[string]bool     // folders below patches
 }
 
 func (r *resolver) config() *spec.Config { return r.project.Config }
@@ -180,15 +189,22 @@ func (r *resolver) names() error {
 	}
 	for _, name := range known {
 		c := r.project.Components[name]
-		if _, err := parseWhen(c.When); err != nil {
+		if _, err := r.parseWhen(c.When); err != nil {
 			errs = append(errs, located(c.At("when"), "%v", err))
 		}
 		for i, p := range c.Providers {
-			if _, err := parseWhen(p.When); err != nil {
+			if _, err := r.parseWhen(p.When); err != nil {
 				errs = append(errs, located(c.At(fmt.Sprintf("providers[%d].when", i)), "%v", err))
 			}
 			if r.project.Recipes[p.Recipe] == nil {
 				unknown(c.At(fmt.Sprintf("providers[%d].recipe", i)), "recipe", p.Recipe, slices.Sorted(maps.Keys(r.project.Recipes)))
+			}
+			for j, tool := range p.Tools {
+				// One that nobody knows would be in no key and asked for by no
+				// preflight.
+				if !slices.Contains(step.ToolNames(), tool) {
+					unknown(c.At(fmt.Sprintf("providers[%d].tools[%d]", i, j)), "tool", tool, step.ToolNames())
+				}
 			}
 		}
 		for _, need := range allNeeds(c) {
@@ -303,15 +319,23 @@ func (r *resolver) sort() error {
 	return nil
 }
 
-func parseWhen(src string) (*expr.Expr, error) {
+// parseWhen reads a condition. Many components have the same one.
+func (r *resolver) parseWhen(src string) (*expr.Expr, error) {
 	if src == "" {
 		src = "true"
+	}
+	if e := r.conditions[src]; e != nil {
+		return e, nil
 	}
 	e, err := expr.Parse(src)
 	if err != nil {
 		return nil, err
 	}
-	return e, e.Check(Scope())
+	if err := e.Check(Scope()); err != nil {
+		return nil, err
+	}
+	r.conditions[src] = e
+	return e, nil
 }
 
 func located(pos yamlx.Pos, format string, args ...any) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
 
@@ -50,53 +51,71 @@ func FindRoot(from string) (string, error) {
 	}
 }
 
-// Load reads a project. All mistakes of a file are reported together.
+// Load reads a project. All mistakes of a file are reported together; of
+// several files with mistakes, the first in the order in which they are named
+// here.
 func Load(root string) (*Project, error) {
 	p := &Project{Root: root, Components: map[string]*Component{}, Recipes: map[string]*Recipe{}}
-	var err error
-	if p.Config, err = LoadConfig(root); err != nil {
+	types := new(yamlx.Types)
+	recipes, components := list(root, RecipesDir), list(root, ComponentsDir)
+	r, c := make([]*Recipe, len(recipes)), make([]*Component, len(components))
+	reads := []func() error{
+		func() (err error) { p.Config, err = loadConfig(root, types); return err },
+		func() (err error) { p.Releases, err = loadReleases(root, types); return err },
+		func() (err error) { p.Lock, err = loadLock(root, types); return err },
+	}
+	for i, file := range recipes {
+		reads = append(reads, func() (err error) { r[i], err = loadRecipe(root, file, types); return err })
+	}
+	for i, file := range components {
+		reads = append(reads, func() (err error) { c[i], err = loadComponent(root, file, types); return err })
+	}
+	if err := parallel.Each(len(reads), func(i int) error { return reads[i]() }); err != nil {
 		return nil, err
 	}
-	if p.Releases, err = loadReleases(root); err != nil {
-		return nil, err
-	}
-	if p.Lock, err = LoadLock(root); err != nil {
-		return nil, err
-	}
-	for _, file := range list(root, RecipesDir) {
-		r := new(Recipe)
-		if r.src, err = decode(root, file, r); err != nil {
-			return nil, err
-		}
-		if err := named(r.src, r.Name, file); err != nil {
-			return nil, err
-		}
+	for _, r := range r {
 		p.Recipes[r.Name] = r
 	}
-	for _, file := range list(root, ComponentsDir) {
-		c := new(Component)
-		if c.src, err = decode(root, file, c); err != nil {
-			return nil, err
-		}
-		if err := named(c.src, c.Name, file); err != nil {
-			return nil, err
-		}
-		if c.Artifact == "" {
-			c.Artifact = PerHost
-		}
-		if len(c.Providers) == 0 && c.Planned == "" && c.When == "" {
-			return nil, &yamlx.Error{File: file, Line: 1, Col: 1, Msg: "the component has no providers: say how it is obtained, or with planned why it cannot be yet"}
-		}
+	for _, c := range c {
 		p.Components[c.Name] = c
 	}
 	return p, nil
 }
 
+func loadRecipe(root, file string, types *yamlx.Types) (*Recipe, error) {
+	r := new(Recipe)
+	var err error
+	if r.src, err = decode(root, file, r, types); err != nil {
+		return nil, err
+	}
+	return r, named(r.src, r.Name, file)
+}
+
+func loadComponent(root, file string, types *yamlx.Types) (*Component, error) {
+	c := new(Component)
+	var err error
+	if c.src, err = decode(root, file, c, types); err != nil {
+		return nil, err
+	}
+	if err := named(c.src, c.Name, file); err != nil {
+		return nil, err
+	}
+	if c.Artifact == "" {
+		c.Artifact = PerHost
+	}
+	if len(c.Providers) == 0 && c.Planned == "" && c.When == "" {
+		return nil, &yamlx.Error{File: file, Line: 1, Col: 1, Msg: "the component has no providers: say how it is obtained, or with planned why it cannot be yet"}
+	}
+	return c, nil
+}
+
 // LoadConfig reads therock.yaml alone.
-func LoadConfig(root string) (*Config, error) {
+func LoadConfig(root string) (*Config, error) { return loadConfig(root, new(yamlx.Types)) }
+
+func loadConfig(root string, types *yamlx.Types) (*Config, error) {
 	c := new(Config)
 	var err error
-	if c.src, err = decode(root, ConfigFile, c); err != nil {
+	if c.src, err = decode(root, ConfigFile, c, types); err != nil {
 		return nil, err
 	}
 	if c.Channel == "" {
@@ -111,10 +130,10 @@ func LoadConfig(root string) (*Config, error) {
 	return c, nil
 }
 
-func loadReleases(root string) (*Releases, error) {
+func loadReleases(root string, types *yamlx.Types) (*Releases, error) {
 	r := new(Releases)
 	var err error
-	if r.src, err = decode(root, ReleasesFile, r); err != nil {
+	if r.src, err = decode(root, ReleasesFile, r, types); err != nil {
 		return nil, err
 	}
 	for i, release := range r.Releases {
@@ -150,9 +169,11 @@ func (p Pin) check() error {
 }
 
 // LoadLock reads therock.lock; nil when it is not there.
-func LoadLock(root string) (*Lock, error) {
+func LoadLock(root string) (*Lock, error) { return loadLock(root, new(yamlx.Types)) }
+
+func loadLock(root string, types *yamlx.Types) (*Lock, error) {
 	l := new(Lock)
-	if _, err := decode(root, LockFile, l); errors.Is(err, fs.ErrNotExist) {
+	if _, err := decode(root, LockFile, l, types); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -161,12 +182,12 @@ func LoadLock(root string) (*Lock, error) {
 }
 
 // decode reads one file of a project; errors name it relative to the root.
-func decode(root, file string, out any) (*yamlx.Source, error) {
+func decode(root, file string, out any, types *yamlx.Types) (*yamlx.Source, error) {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if err != nil {
 		return nil, err
 	}
-	return yamlx.DecodeSource(file, data, out)
+	return yamlx.DecodeSource(file, data, out, yamlx.Shared(types))
 }
 
 // list names the yaml files of a folder, sorted.

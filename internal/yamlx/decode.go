@@ -73,7 +73,7 @@ type decoder struct {
 }
 
 func (d *decoder) planOf(t reflect.Type) *plan {
-	if p, ok := d.doc.plans.Load(t); ok {
+	if p, ok := d.doc.types.plans.Load(t); ok {
 		return p.(*plan)
 	}
 	p, err := planOf(t)
@@ -81,7 +81,7 @@ func (d *decoder) planOf(t reflect.Type) *plan {
 		d.define(err)
 		return nil
 	}
-	d.doc.plans.Store(t, p)
+	d.doc.types.plans.Store(t, p)
 	return p
 }
 
@@ -398,7 +398,10 @@ func (d *decoder) list(n *Node, v reflect.Value, r *rules) {
 	}
 	elem := &rules{enum: r.enum, pattern: r.pattern}
 	out := reflect.MakeSlice(v.Type(), len(items), len(items))
-	first := map[string]int{}
+	var first map[string]int
+	if r.unique {
+		first = make(map[string]int, len(items))
+	}
 	for i, item := range items {
 		d.value(item, out.Index(i), elem)
 		if !r.unique || item.Kind() != String {
@@ -443,9 +446,12 @@ func (d *decoder) table(n *Node, v reflect.Value, r *rules) {
 
 // mapKey checks the key of an entry of a map.
 func (d *decoder) mapKey(entry *Node, t reflect.Type, r *rules) {
+	allowed, isEnum := enumOf(t)
+	if !isEnum && r.keys == nil {
+		return
+	}
 	e := entry.at(entry.KeyPos())
 	e.Found = quote(entry.Key())
-	allowed, isEnum := enumOf(t)
 	switch {
 	case isEnum && !slices.Contains(allowed, entry.Key()):
 		e.Msg = "unknown key " + e.Found + in(entry.parent.Path())
@@ -475,7 +481,7 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 		v.FieldByIndex(p.pos).Set(reflect.ValueOf(n.Pos()))
 	}
 	entries := n.Entries()
-	present := make(map[string]bool, len(entries))
+	present := make([]bool, len(p.fields))
 	unknown := 0
 	for _, entry := range entries {
 		i, ok := p.byName[entry.Key()]
@@ -484,7 +490,7 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 			d.unknown(entry, p.names)
 			continue
 		}
-		present[entry.Key()] = true
+		present[i] = true
 		f := &p.fields[i]
 		d.value(entry, v.FieldByIndex(f.index), &f.rules)
 	}
@@ -494,7 +500,7 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 		d.add(e)
 	}
 	for i := range p.fields {
-		if f := &p.fields[i]; f.rules.required && !present[f.name] {
+		if f := &p.fields[i]; f.rules.required && !present[i] {
 			e := n.at(n.KeyPos())
 			e.Msg = "missing required key " + quote(f.name) + in(n.Path())
 			e.Found, e.Expected = "nothing", "the key "+quote(f.name)

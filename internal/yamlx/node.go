@@ -29,6 +29,13 @@ const (
 // document is what the nodes of one file share.
 type document struct {
 	file  string
+	types *Types
+}
+
+// Types remembers what the tags of Go types say, which takes longer to find
+// out than a small file takes to read. Its zero value is ready; one can serve
+// many files, also at once. See [Shared].
+type Types struct {
 	plans sync.Map // reflect.Type → *plan
 }
 
@@ -125,16 +132,47 @@ func (n *Node) Entries() []*Node {
 		return nil
 	}
 	entries := make([]*Node, 0, len(n.y.Content)/2)
-	seen := make(map[string]bool, len(n.y.Content)/2)
+	twice := repeated(n.y)
 	for i := 0; i+1 < len(n.y.Content); i += 2 {
-		key := n.y.Content[i]
-		if seen[key.Value] {
-			continue
+		if twice == nil || twice[i] == nil {
+			entries = append(entries, n.child(n.y.Content[i], n.y.Content[i+1]))
 		}
-		seen[key.Value] = true
-		entries = append(entries, n.child(key, n.y.Content[i+1]))
 	}
 	return entries
+}
+
+// repeated finds the keys of a mapping that stood there before, by their place
+// in the content, with the first of each; nil when there is none.
+func repeated(y *yaml.Node) map[int]*yaml.Node {
+	var twice map[int]*yaml.Node
+	note := func(i int, before *yaml.Node) {
+		if twice == nil {
+			twice = map[int]*yaml.Node{}
+		}
+		twice[i] = before
+	}
+	const few = 32 // up to here, looking is quicker than a map
+	if len(y.Content) <= few {
+		for i := 2; i+1 < len(y.Content); i += 2 {
+			for j := 0; j < i; j += 2 {
+				if y.Content[j].Value == y.Content[i].Value {
+					note(i, y.Content[j])
+					break
+				}
+			}
+		}
+		return twice
+	}
+	first := make(map[string]*yaml.Node, len(y.Content)/2)
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		if before := first[key.Value]; before != nil {
+			note(i, before)
+		} else {
+			first[key.Value] = key
+		}
+	}
+	return twice
 }
 
 // Get returns the value of a key of a mapping, or nil.

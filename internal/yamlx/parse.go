@@ -16,7 +16,14 @@ import (
 // Option changes a limit of one decoding.
 type Option func(*limits)
 
-type limits struct{ bytes, depth int }
+type limits struct {
+	bytes, depth int
+	types        *Types
+}
+
+// Shared makes decodings that are given the same Types find out about each Go
+// type once.
+func Shared(t *Types) Option { return func(l *limits) { l.types = t } }
 
 // MaxBytes sets the largest accepted file in bytes; 1 MiB without it.
 func MaxBytes(n int) Option { return func(l *limits) { l.bytes = n } }
@@ -33,6 +40,9 @@ func parse(file string, data []byte, opts []Option) (*Node, *collector) {
 	l := limits{bytes: 1 << 20, depth: 100}
 	for _, o := range opts {
 		o(&l)
+	}
+	if l.types == nil {
+		l.types = new(Types)
 	}
 	c := &collector{}
 	fail := func(line, col int, format string, args ...any) (*Node, *collector) {
@@ -70,7 +80,7 @@ func parse(file string, data []byte, opts []Option) (*Node, *collector) {
 		return nil, c
 	}
 
-	n := &Node{doc: &document{file: file}, y: root}
+	n := &Node{doc: &document{file: file, types: l.types}, y: root}
 	w := walker{collector: c, file: file, maxDepth: l.depth}
 	w.walk(n, 1)
 	if w.fatal {
@@ -206,18 +216,16 @@ func (w *walker) walk(n *Node, depth int) {
 			w.walk(item, depth+1)
 		}
 	case yaml.MappingNode:
-		first := make(map[string]*yaml.Node, len(n.y.Content)/2)
+		twice := repeated(n.y)
 		for i := 0; i+1 < len(n.y.Content); i += 2 {
 			key := n.y.Content[i]
 			value := n.child(key, n.y.Content[i+1])
-			if w.key(n, key) {
-				if before := first[key.Value]; before != nil {
+			if w.key(n, key) && twice != nil {
+				if before := twice[i]; before != nil {
 					e := value.at(value.KeyPos())
 					e.Msg = fmt.Sprintf("duplicate key %s%s: it stands on line %d already", quote(key.Value), in(n.Path()), before.Line)
 					e.Found = quote(key.Value)
 					w.add(e)
-				} else {
-					first[key.Value] = key
 				}
 			}
 			w.walk(value, depth+1)
@@ -227,8 +235,11 @@ func (w *walker) walk(n *Node, depth int) {
 
 // key checks that a key is a plain string.
 func (w *walker) key(n *Node, key *yaml.Node) bool {
-	k := &Node{doc: n.doc, y: key, parent: n.parent, key: n.key, index: n.index}
 	w.plain(n, key)
+	if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && len(key.Value) <= maxKey {
+		return true
+	}
+	k := &Node{doc: n.doc, y: key, parent: n.parent, key: n.key, index: n.index}
 	switch {
 	case key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge":
 		e := k.at(k.Pos())
@@ -248,8 +259,6 @@ func (w *walker) key(n *Node, key *yaml.Node) bool {
 		e := k.at(k.Pos())
 		e.Msg = fmt.Sprintf("a key of %d bytes%s: %d are accepted", len(key.Value), in(n.Path()), maxKey)
 		w.add(e)
-	default:
-		return true
 	}
 	w.fatal = true
 	return false
@@ -258,16 +267,17 @@ func (w *walker) key(n *Node, key *yaml.Node) bool {
 // plain refuses what makes a value depend on another place of the file, and
 // explicit tags.
 func (w *walker) plain(n *Node, y *yaml.Node) {
+	if y.Kind != yaml.AliasNode && y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
+		return
+	}
 	e := &Error{File: w.file, Line: y.Line, Col: y.Column}
 	switch {
 	case y.Kind == yaml.AliasNode:
 		e.Msg = "aliases (*" + cut(y.Value) + ") are not accepted: write the value out"
 	case y.Anchor != "":
 		e.Msg = "anchors (&" + cut(y.Anchor) + ") are not accepted: write the value out where it is needed"
-	case y.Style&yaml.TaggedStyle != 0:
-		e.Msg = "tags (" + cut(y.Tag) + ") are not accepted: write the value without it"
 	default:
-		return
+		e.Msg = "tags (" + cut(y.Tag) + ") are not accepted: write the value without it"
 	}
 	e.Path = n.Path()
 	w.add(e)
