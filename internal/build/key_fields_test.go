@@ -48,6 +48,7 @@ func newKeyed(t *testing.T) *keyed {
 		n := &plan.Node{ID: name + "@linux-amd64", Component: name, Host: "linux-amd64", Provider: spec.Source}
 		graph.Nodes = append(graph.Nodes, n)
 		k.contents[n.ID] = store.Content("content of " + name)
+		k.contents[name+"@linux-arm64"] = k.contents[n.ID]
 	}
 	cc := &hostcc.Compiler{Version: "12.2.0", Digest: "cc"}
 	k.builder = &Builder{Graph: graph, Sources: &source.Provider{Root: root}, Machine: &machine.Machine{CC: cc, CXX: cc, Tools: map[string]string{"cmake": filepath.Join(root, "one", "file")}}}
@@ -262,23 +263,30 @@ func TestDependenciesAndCompilersEnterByContent(t *testing.T) {
 func project(t *testing.T) *spec.Project {
 	t.Helper()
 	p := &spec.Project{
-		Root:     t.TempDir(),
-		Config:   &spec.Config{Version: ">=1", Channel: spec.Debian, GPUs: []string{"gfx942", "gfx1100"}, Name: "x", Hosts: []string{"native"}, Preset: spec.Compiler},
-		Releases: &spec.Releases{Releases: []spec.Release{{Version: "1.0.0", Channel: spec.Debian, Pins: map[string]spec.Pin{}}}},
-		Recipes:  map[string]*spec.Recipe{},
+		Root:   t.TempDir(),
+		Config: &spec.Config{Version: "<2", Channel: spec.Debian, GPUs: []string{"gfx942", "gfx1100"}, Name: "x", Hosts: []string{"native"}, Preset: spec.Compiler},
+		Releases: &spec.Releases{Releases: []spec.Release{
+			{Version: "1.0.0", Channel: spec.Debian, Pins: map[string]spec.Pin{}},
+			{Version: "2.0.0", Channel: spec.Debian, Pins: map[string]spec.Pin{}},
+			{Version: "1.0.0", Channel: spec.Upstream, Pins: map[string]spec.Pin{}},
+		}},
+		Recipes: map[string]*spec.Recipe{},
 		Components: map[string]*spec.Component{
 			"dep":   {Name: "dep", Artifact: spec.PerHost, Providers: []spec.Provider{{Kind: spec.Source, Recipe: "r"}}},
 			"other": {Name: "other", Artifact: spec.PerHost, Providers: []spec.Provider{{Kind: spec.Source, Recipe: "r"}}},
 			"a": {
 				Schema: 1, Name: "a", Summary: "s", Group: "G", Artifact: spec.PerHost, Presets: []string{"compiler"},
 				Needs:     spec.Needs{Build: []string{"dep"}},
-				Sources:   map[spec.Channel][]spec.SourceRef{spec.Debian: {{From: "s"}}},
+				Sources:   map[spec.Channel][]spec.SourceRef{spec.Debian: {{From: "s"}}, spec.Upstream: {{From: "t"}}},
 				Providers: []spec.Provider{{Kind: spec.Source, Recipe: "r"}},
 			},
 		},
 	}
 	for i, name := range []string{"s", "t"} {
-		p.Releases.Releases[0].Pins[name] = spec.Pin{URL: []string{"https://example.com/" + name}, Size: 1, SHA256: strings.Repeat(string(rune('a'+i)), 64)}
+		pin := spec.Pin{URL: []string{"https://example.com/" + name}, Size: 1, SHA256: strings.Repeat(string(rune('a'+i)), 64)}
+		for _, r := range p.Releases.Releases {
+			r.Pins[name] = pin
+		}
 	}
 	var err error
 	if p.Lock, err = plan.Expected(p); err != nil {
@@ -312,6 +320,18 @@ func componentKey(t *testing.T, k *keyed, p *spec.Project) string {
 	return ""
 }
 
+// lockAnew makes the lock follow the other files where it does not.
+func lockAnew(t *testing.T, p *spec.Project) {
+	t.Helper()
+	if plan.CheckLock(p) == nil {
+		return
+	}
+	var err error
+	if p.Lock, err = plan.Expected(p); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // values reads values of parameters.
 func values(t *testing.T, text string) spec.Values {
 	t.Helper()
@@ -323,6 +343,13 @@ func values(t *testing.T, text string) spec.Values {
 }
 
 func checkSpec[T any](t *testing.T, of func(c *spec.Component) *T, changes map[string]func(*T), harmless map[string]string) {
+	t.Helper()
+	checkProject(t, func(p *spec.Project) *T { return of(p.Components["a"]) }, changes, harmless)
+}
+
+// checkProject changes one field after the other of something in a project's
+// files. Like a user who wants the change, it locks anew.
+func checkProject[T any](t *testing.T, of func(p *spec.Project) *T, changes map[string]func(*T), harmless map[string]string) {
 	t.Helper()
 	k := newKeyed(t)
 	typ := reflect.TypeFor[T]()
@@ -337,7 +364,8 @@ func checkSpec[T any](t *testing.T, of func(c *spec.Component) *T, changes map[s
 			continue
 		}
 		p := project(t)
-		change(of(p.Components["a"]))
+		change(of(p))
+		lockAnew(t, p)
 		if componentKey(t, k, p) == was {
 			t.Errorf("%s.%s: another value gives the same key", typ, name)
 		}

@@ -122,7 +122,7 @@ type scope map[string]any
 func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) (scope, error) {
 	s := scope{
 		"name": c.Name, "version": n.Version, "release": r.graph.Release,
-		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusOf[c.Name]),
+		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusOf[c]),
 	}
 	if v, err := semver.NewVersion(n.Version); err == nil {
 		s["version.major"], s["version.minor"], s["version.patch"] = fmt.Sprint(v.Major()), fmt.Sprint(v.Minor()), fmt.Sprint(v.Patch())

@@ -48,9 +48,9 @@ func (r *resolver) nodes() error {
 	for _, e := range entries {
 		r.patched[e.Name()] = true
 	}
-	r.gpusOf = map[string][]string{}
-	for name, c := range r.project.Components {
-		r.gpusOf[name] = r.gpusFor(c)
+	r.gpusOf = map[*spec.Component][]string{}
+	for _, c := range r.project.Components {
+		r.gpusOf[c] = r.gpusFor(c)
 	}
 	for _, host := range r.graph.Hosts {
 		if err := r.decide(host, false); err != nil {
@@ -236,7 +236,7 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 		c.blocked = c.component.Planned
 		return nil
 	}
-	if len(r.gpusOf[name]) == 0 {
+	if len(r.gpusOf[c.component]) == 0 {
 		c.blocked = fmt.Sprintf("exclude_gpus leaves none of %s", strings.Join(r.graph.GPUs, ", "))
 		return nil
 	}

@@ -63,8 +63,8 @@ type resolver struct {
 
 	uses       []string // the step types there are
 	conditions map[string]*expr.Expr
-	gpusOf     map[string][]string // by component
-	patched    map[string]bool     // folders below patches
+	gpusOf     map[*spec.Component][]string
+	patched    map[string]bool // folders below patches
 }
 
 func (r *resolver) config() *spec.Config { return r.project.Config }
