@@ -81,13 +81,14 @@ func TestEveryFieldOfTheConfigurationReachesTheKeyOrIsHarmless(t *testing.T) {
 		"GPUs":       func(c *spec.Config) { c.GPUs = []string{"gfx942"} },
 		"Components": func(c *spec.Config) { c.Components = map[string]spec.Toggle{"a": {Workspace: "one"}} },
 	}, map[string]string{
-		"Schema":  "the number of the file format",
-		"Name":    "of the bundle",
-		"Preset":  "only switches",
-		"Groups":  "only switches",
-		"Cache":   "where results are kept, and how many",
-		"Mirrors": "the hash or commit says what the bytes are",
-		"Budget":  "how quickly, not what",
+		"Schema":    "the number of the file format",
+		"Name":      "of the bundle",
+		"Preset":    "only switches",
+		"Groups":    "only switches",
+		"Cache":     "where results are kept, and how many",
+		"Mirrors":   "the hash or commit says what the bytes are",
+		"Budget":    "how quickly, not what",
+		"Isolation": "keeps out what is in no key, and changes no result",
 	})
 }
 
