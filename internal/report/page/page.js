@@ -16,6 +16,8 @@
       }
     }
   }
+  // Neighbours in a core's lane are of different components: two tones in turn.
+  const tones = new Map(data.nodes.map((n, i) => [n, i % 2 ? .5 : 1]));
   const inLanes = items.filter((i) => i.lane >= 0).sort((a, b) => a.start - b.start);
 
   const duration = (ms) => {
@@ -41,7 +43,7 @@
   // measure gives every row its place for the present width.
   function measure() {
     const width = canvas.clientWidth || 600, narrow = width < 640;
-    const left = narrow ? 0 : Math.min(210, 24 + Math.max(60, ...data.nodes.map((n) => n.id.length * 7)));
+    const left = narrow ? 0 : Math.min(250, 40 + Math.max(70, ...data.nodes.map((n) => n.id.length * 7.6)));
     const lanes = Math.max(1, data.lanes), laneHeight = lanes <= 8 ? 20 : lanes <= 32 ? 11 : lanes <= 128 ? 5 : 2;
     const label = narrow ? 16 : 0;
     let y = 26;
@@ -143,12 +145,13 @@
       hits.push({ item, x: x0, y, w, h });
       return { x: Math.max(x0, left), w: Math.min(x1, width) - Math.max(x0, left) };
     };
-    const inside = (text, box, y, h) => {
+    // On a full tone stands the paper's colour, on a half tone the ink's.
+    const inside = (text, box, y, h, alpha) => {
       if (!box || box.w < 34 || h < 12) return;
       pen.font = "11.5px " + sans;
       const s = fit(text, box.w - 10);
       if (!s) return;
-      pen.fillStyle = paper;
+      pen.fillStyle = alpha < 1 ? ink : paper;
       pen.fillText(s, box.x + 5, y + h / 2 + .5);
     };
 
@@ -160,8 +163,8 @@
       if (x1 - lastX[item.lane] < .5) continue;
       lastX[item.lane] = x1;
       const h = laneHeight - (laneHeight > 4 ? 2 : laneHeight > 2 ? 1 : 0);
-      const box = bar(item, y, h, item.kind === "command" ? 1 : .62);
-      inside(item.kind === "command" ? item.name.slice(item.name.lastIndexOf("/") + 1) : item.name, box, y, h);
+      const tone = tones.get(item.node), box = bar(item, y, h, tone);
+      inside(item.kind === "command" ? item.name.slice(item.name.lastIndexOf("/") + 1) : item.node.id.split("@")[0] + " " + item.name, box, y, h, tone);
     }
 
     // The components, and their steps inside.
@@ -169,7 +172,7 @@
       if (item.kind === "command") continue;
       const y = rows.get(item.node);
       if (item.kind === "component") bar(item, y + 3, 16, .28);
-      else inside(item.name, bar(item, y + 3, 16, 1), y + 3, 16);
+      else inside(item.name, bar(item, y + 3, 16, 1), y + 3, 16, 1);
     }
     if (chosen) {
       for (const h of hits.filter((h) => h.item === chosen)) {
