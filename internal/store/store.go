@@ -25,12 +25,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/rogpeppe/go-internal/lockedfile"
+	"golang.org/x/sys/unix"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
@@ -106,8 +109,11 @@ func Open(root string) (*Store, error) {
 	}
 	for _, dir := range []string{"objects", "actions", "sources", "checkouts", "locks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			return nil, fmt.Errorf("store: cannot make %s: %w (choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", filepath.Join(root, dir), err)
+			return nil, exit.Withf(exit.Config, "store: cannot make %s: %w (choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", filepath.Join(root, dir), err)
 		}
+	}
+	if err := unix.Access(filepath.Join(root, "tmp"), unix.W_OK); err != nil {
+		return nil, exit.Withf(exit.Config, "store: cannot use %s: %w (choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", root, err)
 	}
 	versionFile := filepath.Join(root, "version")
 	found, err := os.ReadFile(versionFile)
@@ -119,7 +125,7 @@ func Open(root string) (*Store, error) {
 	case err != nil:
 		return nil, fmt.Errorf("store: %w", err)
 	case strings.TrimSpace(string(found)) != layoutVersion:
-		return nil, &VersionError{Root: root, Found: strings.TrimSpace(string(found))}
+		return nil, &VersionError{Root: root, Found: fmt.Sprintf("%.20s", strings.Trim(strconv.Quote(strings.TrimSpace(string(found))), `"`))}
 	}
 	return &Store{root: root}, nil
 }
