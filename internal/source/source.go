@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/archive"
 	"github.com/stonemason-hip/stonemason/internal/exit"
@@ -23,8 +24,6 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/patch"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
-	"github.com/stonemason-hip/stonemason/internal/store"
-	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
 
 // Provider brings sources.
@@ -39,9 +38,15 @@ type Provider struct {
 	PoolURLs func(pool string) []string
 	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
 	Mirrors map[string][]string
+	// Glance is how long one look at a workspace serves; 0 looks each time. The
+	// plan asks for its id, and the build that follows at once asks again; and
+	// several components may be built from one workspace. Nothing is built
+	// wrongly when it changes meanwhile: Prepare notices.
+	Glance time.Duration
 
 	mu    sync.Mutex
 	trees []Tree
+	seen  map[string]*seen // by workspace
 }
 
 // Tree is the id of what a git fetch delivered, for the lock.
@@ -182,7 +187,10 @@ func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io
 	case s.Workspace != "":
 		dir := p.Workspace(s)
 		fmt.Fprintf(log, "+ copy workspace %s\n", dir)
-		return copyWorkspace(ctx, dir, into)
+		if err := p.copyWorkspace(ctx, dir, into); err != nil {
+			return exit.With(exit.Source, fmt.Errorf("workspace of %s: %w", s.Name, err))
+		}
+		return nil
 	case s.Commit != "":
 		fmt.Fprintf(log, "+ git checkout %s of %s\n", s.Commit, strings.Join(p.URLs(s), ", "))
 		got, err := gitsource.Fetch(ctx, gitsource.Request{
@@ -266,7 +274,7 @@ func (p *Provider) Workspace(s plan.Source) string {
 func (p *Provider) Identity(ctx context.Context, s plan.Source) (string, error) {
 	switch {
 	case s.Workspace != "":
-		id, _, err := treehash.HashGitWorkspace(ctx, p.Workspace(s), treehash.Options{Exclude: []string{".git"}})
+		id, err := p.workspaceID(ctx, p.Workspace(s))
 		if err != nil {
 			return "", exit.With(exit.Source, fmt.Errorf("workspace of %s: %w", s.Name, err))
 		}
@@ -275,26 +283,4 @@ func (p *Provider) Identity(ctx context.Context, s plan.Source) (string, error) 
 		return "git " + s.Commit, nil
 	}
 	return "sha256 " + s.SHA256, nil
-}
-
-// copyWorkspace copies what HashGitWorkspace looks at, so that what is built
-// is what the key names.
-func copyWorkspace(ctx context.Context, dir, into string) error {
-	entries, err := treehash.ListGitWorkspace(ctx, dir, treehash.Options{Exclude: []string{".git"}})
-	if err != nil {
-		return exit.With(exit.Source, err)
-	}
-	listed := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		listed[e.Path] = true
-		for d := path.Dir(e.Path); d != "."; d = path.Dir(d) {
-			listed[d+"/"] = true
-		}
-	}
-	return store.CopyTree(ctx, dir, into, func(rel string) string {
-		if listed[rel] || listed[rel+"/"] {
-			return rel
-		}
-		return ""
-	})
 }

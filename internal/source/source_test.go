@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -181,5 +182,36 @@ func TestMoveInto(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(filepath.Join(into, "a")); string(data) != "1" {
 		t.Errorf("a now holds %q", data)
+	}
+}
+
+// A workspace that changes after its key was made is not built under that key,
+// and one look serves for a while when that is asked for.
+func TestWorkspaceChangesAfterItsKey(t *testing.T) {
+	dir := tree(t, map[string]string{"a": "one"})
+	p := &Provider{Root: t.TempDir(), Glance: time.Hour}
+	s := plan.Source{Name: "x", Workspace: dir}
+	before, err := p.Identity(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("two"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.Identity(t.Context(), s); err != nil || again != before {
+		t.Errorf("within a glance: %q, %v, want %q", again, err, before)
+	}
+	if _, err := prepare(t, p, s); exit.Of(err) != exit.Source || !strings.Contains(err.Error(), "workspace of x") || !strings.Contains(err.Error(), "build again") {
+		t.Errorf("prepared from a workspace that is not the key's: %v", err)
+	}
+	p.Glance = 0
+	if again, err := p.Identity(t.Context(), s); err != nil || again == before {
+		t.Errorf("a changed workspace keeps its id: %q, %v", again, err)
+	}
+	if _, err := prepare(t, p, s); err != nil {
+		t.Error(err)
+	}
+	if files, err := os.ReadDir(filepath.Join(p.Root, ".stonemason", "workspaces")); err != nil || len(files) != 1 {
+		t.Errorf("snapshots: %v, %v", files, err)
 	}
 }
