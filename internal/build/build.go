@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -88,6 +89,8 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			},
 		})
 	}
+	ctx, stopListening := interrupt.Context(ctx)
+	defer stopListening()
 	stopFetching := b.prefetch(ctx)
 	failed := sched.Run(ctx, tasks, sched.Options{Jobs: b.Jobs, KeepGoing: b.KeepGoing})
 	stopFetching()

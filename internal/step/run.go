@@ -2,19 +2,19 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
+	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
@@ -42,6 +42,12 @@ type Run struct {
 	CC, CXX *hostcc.Compiler
 	// Env is the whole environment of a child: nothing is inherited.
 	Env []string
+	// Wrap, if there is one, puts another program in front of a command, such
+	// as one that confines it: it gets and gives the program's absolute file
+	// and its arguments.
+	Wrap func(argv []string) []string
+	// Usage adds up what the commands have used.
+	Usage Usage
 	// Output receives what children print; the log file is behind it.
 	Output io.Writer
 	// Slice gives the slice of a path of the stage (see Slice).
@@ -132,6 +138,11 @@ func inside(root, path string) (string, error) {
 // for it. The first element of argv is the name of a tool of r.Tools or an
 // absolute path.
 func (r *Run) Command(ctx context.Context, dir string, env map[string]string, argv ...string) error {
+	return r.command(ctx, dir, env, nil, argv)
+}
+
+// command is Command, with files that the program inherits.
+func (r *Run) command(ctx context.Context, dir string, env map[string]string, files []*os.File, argv []string) error {
 	program := argv[0]
 	if !filepath.IsAbs(program) {
 		path, ok := r.Tools[program]
@@ -140,26 +151,55 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 		}
 		program = path
 	}
-	cmd := exec.CommandContext(ctx, program, argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = slices.Clone(r.Env)
+	c := child.Command{Path: program, Args: argv[1:], Dir: dir, Env: slices.Clone(r.Env), Output: r.Output, Files: files}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		cmd.Env = append(cmd.Env, name+"="+env[name])
+		c.Env = append(c.Env, name+"="+env[name])
 	}
-	cmd.Stdout, cmd.Stderr = r.Output, r.Output
-	ownGroup(cmd)
-	cmd.WaitDelay = 2 * time.Second
+	// The folder for temporary files is the node's own: who has it in the
+	// environment belongs to the node.
+	if i := slices.IndexFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "TMPDIR=") }); i >= 0 {
+		c.Mark = c.Env[i]
+	}
 	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
-	// The thread that starts a child must outlive it: see dieWithParent.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("%s: %w", filepath.Base(program), err)
+	if r.Wrap != nil {
+		wrapped := r.Wrap(append([]string{program}, argv[1:]...))
+		c.Path, c.Args = wrapped[0], wrapped[1:]
 	}
-	return nil
+	used, err := child.Run(ctx, c)
+	r.Usage.add(used)
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", filepath.Base(program), err)
+}
+
+// Usage adds up what the commands of a step have used. Its zero value is
+// ready, and commands that run at the same time may add to it.
+type Usage struct {
+	mu  sync.Mutex
+	sum child.Usage
+}
+
+func (u *Usage) add(v child.Usage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sum.Add(v)
+}
+
+// Sum is what has been used since the start, or since the last Take.
+func (u *Usage) Sum() child.Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sum
+}
+
+// Take is Sum, and begins anew: for the usage of each step.
+func (u *Usage) Take() child.Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sum := u.sum
+	u.sum = child.Usage{}
+	return sum
 }
 
 // quoteAll writes arguments so that a person can paste them into a shell.
