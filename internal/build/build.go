@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/machine"
@@ -70,15 +71,15 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			continue
 		}
 		tasks = append(tasks, sched.Task{
-			ID: n.ID, Needs: n.Needs(), Cost: b.Expect(n),
-			Run: func(ctx context.Context, jobs int) error {
+			ID: n.ID, Needs: n.Needs(), Cost: b.Expect(n), Memory: n.Estimate.Memory,
+			Run: func(ctx context.Context, lease *budget.Lease) error {
 				mu.Lock()
 				known := make(map[string]store.Content, len(contents))
 				for id, c := range contents {
 					known[id] = c
 				}
 				mu.Unlock()
-				res := b.node(ctx, n, known, jobs)
+				res := b.node(ctx, n, known, lease)
 				mu.Lock()
 				defer mu.Unlock()
 				results[n.ID] = res
@@ -92,7 +93,13 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 	ctx, stopListening := interrupt.Context(ctx)
 	defer stopListening()
 	stopFetching := b.prefetch(ctx)
-	failed := sched.Run(ctx, tasks, sched.Options{Jobs: b.Jobs, KeepGoing: b.KeepGoing})
+	failed := sched.Run(ctx, tasks, sched.Options{
+		Jobs: b.Jobs, Memory: budget.Usable(b.Machine.Memory), KeepGoing: b.KeepGoing,
+		Oversize: func(t sched.Task, memory int64) {
+			n := b.Graph.Node(t.ID)
+			trace.Warnf(b.Events, n.Component, "one of its processes needs up to %d MiB of memory, and there is %d MiB: it runs alone, with one job", t.Memory>>20, memory>>20)
+		},
+	})
 	stopFetching()
 	var first error
 	for _, n := range enabled {

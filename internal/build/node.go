@@ -15,6 +15,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/renameio/v2"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -27,11 +28,11 @@ import (
 )
 
 // node obtains one node: from the store, or by running its steps.
-func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int) *Result {
+func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]store.Content, lease *budget.Lease) *Result {
 	begun := time.Now()
 	res := &Result{Node: n}
 	b.Events.Emit(trace.Event{Kind: trace.NodeStart, Host: n.Host, Node: n.Component, Estimate: b.Expect(n)})
-	err := b.obtain(ctx, n, contents, jobs, res)
+	err := b.obtain(ctx, n, contents, lease, res)
 	res.Took, res.Err = time.Since(begun), err
 	ev := trace.Event{
 		Kind: trace.NodeEnd, Host: n.Host, Node: n.Component, Outcome: res.Outcome, Reason: res.Reason,
@@ -63,7 +64,7 @@ type stepError struct {
 func (e *stepError) Error() string { return "step " + e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int, res *Result) error {
+func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, lease *budget.Lease, res *Result) error {
 	k, err := b.Key(ctx, n, contents)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]
 	if found, err = b.restore(n, k, rebuild, res); err != nil || found {
 		return err
 	}
-	return b.make(ctx, n, k, contents, jobs, res)
+	return b.make(ctx, n, k, contents, lease, res)
 }
 
 func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (bool, error) {
@@ -100,7 +101,7 @@ func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (b
 }
 
 // make runs the steps of a node in its work folder and seals the stage.
-func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content, jobs int, res *Result) error {
+func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content, lease *budget.Lease, res *Result) error {
 	begun := time.Now()
 	file, err := b.openLog(n)
 	if err != nil {
@@ -146,7 +147,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 			return err
 		}
 	}
-	run, err := b.run(n, work, contents, jobs)
+	run, err := b.run(n, work, contents, lease)
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ func (b *Builder) inStep(n *plan.Node, name string, log io.Writer, f func(out io
 }
 
 // run makes the surroundings of a node's steps.
-func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, jobs int) (*step.Run, error) {
+func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease) (*step.Run, error) {
 	build := b.Machine.Platform
 	host := build
 	if n.Host != plan.AnyHost {
@@ -242,12 +243,12 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 	}
 	linkJobs := b.LinkJobs
 	if linkJobs == 0 {
-		linkJobs = b.Machine.LinkJobs(jobs)
+		linkJobs = min(b.Machine.LinkJobs(lease.Jobs()), lease.Fit(4<<30))
 	}
 	r := &step.Run{
 		Build: build, Host: host, Work: work,
 		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
-		Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
+		Lease: lease, Jobs: lease.Jobs(), LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
 		CC: b.Machine.CC, CXX: b.Machine.CXX,
 		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
 		SliceOf:    step.Slicer(n.Slices),

@@ -13,9 +13,14 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 )
 
-// stopping are Ctrl-C, a request to terminate, and a terminal that was closed.
+// stopping are Ctrl-C, a request to terminate, and a terminal that was closed,
+// unless that is to be lived through (nohup(1)).
 func stopping() []os.Signal {
-	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // Context is cancelled by the first of the signals, with a cause that has the
@@ -26,9 +31,10 @@ func stopping() []os.Signal {
 // its children were gone. stop gives the signals back their own effect.
 func Context(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signal.Reset(stopping()...)
+	signals := stopping()
+	signal.Reset(signals...)
 	heard, done := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(heard, stopping()...)
+	signal.Notify(heard, signals...)
 	go func() {
 		select {
 		case s := <-heard:

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
@@ -28,7 +29,11 @@ type Run struct {
 	Build, Host platform.Platform
 	// Folders, absolute. Work holds the others and is the node's own.
 	Work, Source, BuildDir, Stage string
-	// Jobs is how many processes the step may run at once.
+	// Lease is the step's part of the build's budget, from which its programs
+	// take what they run at once. Without one it is Jobs.
+	Lease *budget.Lease
+	// Jobs is how many processes the step may run at once, as far as that can
+	// be said beforehand.
 	Jobs int
 	// LinkJobs is how many links of LLVM-sized programs fit into memory.
 	LinkJobs int
