@@ -163,8 +163,8 @@ func TestMakesShareABudget(t *testing.T) {
 	makefile(t, dir)
 	ended := make(chan error)
 	for range 2 {
+		lease := begin(b)
 		go func() {
-			lease := begin(b)
 			defer lease.End()
 			s := server(t)
 			lease.Open(s)
@@ -184,7 +184,7 @@ func TestMakesShareABudget(t *testing.T) {
 	allBack(t, b)
 }
 
-// begin waits for a lease, as the scheduler does.
+// begin waits for a lease, as the scheduler does; only one may wait at a time.
 func begin(b *budget.Budget) *budget.Lease {
 	for {
 		if l, ok := b.Begin(0, nil); ok {
@@ -249,8 +249,8 @@ done
 wait`
 	ended := make(chan error)
 	for i := range 2 {
+		lease := begin(b)
 		go func() {
-			lease := begin(b)
 			s := server(t)
 			lease.Open(s)
 			_, err := child.Run(t.Context(), child.Command{
