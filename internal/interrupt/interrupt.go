@@ -4,10 +4,15 @@ package interrupt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/magefile/mage/mg"
 
 	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/exit"
@@ -35,10 +40,13 @@ func Context(parent context.Context) (ctx context.Context, stop func()) {
 	signal.Reset(signals...)
 	heard, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(heard, signals...)
+	orphaned := orphan(done)
 	go func() {
 		select {
 		case s := <-heard:
 			cancel(exit.With(exit.Interrupted, fmt.Errorf("stopped by %s", name(s))))
+		case <-orphaned:
+			cancel(exit.With(exit.Interrupted, errors.New("stopped: the mage that ran this has ended")))
 		case <-done:
 			return
 		}
@@ -54,6 +62,39 @@ func Context(parent context.Context) (ctx context.Context, stop func()) {
 		close(done)
 		cancel(nil)
 	}
+}
+
+// orphan is closed when this process was started by mage and mage has ended. A
+// signal to terminate kills mage, and does not reach what mage runs: go hands it
+// on to mage alone. Other parents may end as they like.
+func orphan(done <-chan struct{}) <-chan struct{} {
+	ended := make(chan struct{})
+	self, err := os.Executable()
+	if err != nil {
+		return ended
+	}
+	// The kernel gives the executable's name without links.
+	cache, err := filepath.EvalSymlinks(mg.CacheDir())
+	if err != nil || filepath.Dir(self) != cache {
+		return ended
+	}
+	parent := os.Getppid()
+	go func() {
+		every := time.NewTicker(200 * time.Millisecond)
+		defer every.Stop()
+		for {
+			select {
+			case <-every.C:
+				if os.Getppid() != parent {
+					close(ended)
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ended
 }
 
 func name(s os.Signal) string {
