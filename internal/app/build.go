@@ -15,6 +15,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/doctor"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/fetch"
+	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/source"
@@ -49,6 +50,8 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	if o.DryRun {
 		return a.Plan(ctx, PlanOptions{Wishes: o.Wishes, Only: o.Only})
 	}
+	ctx, listening := interrupt.Context(ctx)
+	defer listening()
 	p, err := a.project(o.Wishes)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/repro"
 	"github.com/stonemason-hip/stonemason/internal/store"
@@ -48,6 +49,8 @@ type verdict struct {
 // Repro builds components twice, in different folders at different times, and
 // compares what comes out, byte for byte.
 func (a *App) Repro(ctx context.Context, o ReproOptions) error {
+	ctx, listening := interrupt.Context(ctx)
+	defer listening()
 	if err := checkFormat(o.Format, "text", "json"); err != nil {
 		return err
 	}

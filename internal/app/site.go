@@ -12,6 +12,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/build"
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/trace"
@@ -28,7 +29,9 @@ type SiteOptions struct {
 // Step runs one step of a component in the work folder that a build left, with
 // its whole output on the terminal. Nothing is sealed: a build does that.
 func (a *App) Step(ctx context.Context, o SiteOptions) error {
-	s, err := a.enter(ctx, o)
+	ctx, listening := interrupt.Context(ctx)
+	defer listening()
+	s, err := a.enter(ctx, o, false)
 	if err != nil {
 		return err
 	}
@@ -47,7 +50,7 @@ func (a *App) Step(ctx context.Context, o SiteOptions) error {
 // Shell opens a shell in the work folder of a component, with the environment
 // that its steps have.
 func (a *App) Shell(ctx context.Context, o SiteOptions) error {
-	s, err := a.enter(ctx, o)
+	s, err := a.enter(ctx, o, true)
 	if err != nil {
 		return err
 	}
@@ -71,6 +74,8 @@ func (a *App) Shell(ctx context.Context, o SiteOptions) error {
 	cmd.Dir = s.Folder()
 	cmd.Env = append(slices.Clone(r.Env), "TERM="+orDumb(a.getenv("TERM")), "PS1="+o.Component+" \\W \\$ ")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
+	// Ctrl-C at a shell is meant for what runs in it.
+	defer interrupt.LeaveToChild()()
 	changed, err := s.Borrow(func() error {
 		err := cmd.Run()
 		var status *exec.ExitError
@@ -127,7 +132,7 @@ func (a *App) ran(o SiteOptions, step string) []string {
 }
 
 // enter plans for one component and enters its work folder.
-func (a *App) enter(ctx context.Context, o SiteOptions) (*build.Site, error) {
+func (a *App) enter(ctx context.Context, o SiteOptions, person bool) (*build.Site, error) {
 	b, nodes, err := a.builder(ctx, o.Wishes, o.Component, trace.SinkFunc(func(e trace.Event) {
 		if e.Kind == trace.Info || e.Kind == trace.Warn {
 			a.note("%s", e.Msg)
@@ -143,7 +148,7 @@ func (a *App) enter(ctx context.Context, o SiteOptions) (*build.Site, error) {
 		}
 		return nil, exit.Withf(exit.Usage, "%s is planned for %s: choose one with -host", o.Component, strings.Join(hosts, ", "))
 	}
-	return b.Enter(ctx, nodes[0], a.Out)
+	return b.Enter(ctx, nodes[0], a.Out, person)
 }
 
 // builder makes what builds one component, or all of them when the name is

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/machine"
@@ -77,15 +78,15 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			continue
 		}
 		tasks = append(tasks, sched.Task{
-			ID: n.ID, Needs: n.Needs(), Cost: b.expected[n.ID],
-			Run: func(ctx context.Context, jobs int) error {
+			ID: n.ID, Needs: n.Needs(), Cost: b.expected[n.ID], Memory: b.peak(n),
+			Run: func(ctx context.Context, lease *budget.Lease) error {
 				mu.Lock()
 				known := make(map[string]store.Content, len(contents))
 				for id, c := range contents {
 					known[id] = c
 				}
 				mu.Unlock()
-				res := b.node(ctx, n, known, jobs)
+				res := b.node(ctx, n, known, lease)
 				mu.Lock()
 				defer mu.Unlock()
 				results[n.ID] = res
@@ -97,7 +98,13 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 		})
 	}
 	stopFetching := b.prefetch(ctx)
-	failed := sched.Run(ctx, tasks, sched.Options{Jobs: b.Jobs, KeepGoing: b.KeepGoing})
+	failed := sched.Run(ctx, tasks, sched.Options{
+		Jobs: b.Jobs, Memory: budget.Usable(b.Machine.Memory), KeepGoing: b.KeepGoing,
+		Oversize: func(t sched.Task, memory int64) {
+			n := b.Graph.Node(t.ID)
+			trace.Warnf(b.Events, n.Component, "one of its processes needs up to %d MiB of memory, and there is %d MiB: it runs alone, with one job", t.Memory>>20, memory>>20)
+		},
+	})
 	stopFetching()
 	var first error
 	for _, n := range enabled {
@@ -162,6 +169,25 @@ func (b *Builder) Expect(n *plan.Node) time.Duration {
 		}
 	}
 	return n.Estimate.CPU / time.Duration(max(1, b.Jobs))
+}
+
+// peak is the memory in bytes that one process of a node needs: what the
+// largest needed the last times, else what its component declares.
+func (b *Builder) peak(n *plan.Node) int64 {
+	if _, todo := b.expected[n.ID]; !todo {
+		return 0
+	}
+	var largest int64
+	history, _ := b.Store.History(n.Component) // without it, what is declared counts
+	for _, a := range history[:min(len(history), 3)] {
+		if a.Host == n.Host && a.Outcome == n.Outcome {
+			largest = max(largest, a.MaxRSS)
+		}
+	}
+	if largest > 0 {
+		return largest
+	}
+	return n.Estimate.Memory
 }
 
 // Work is the folder in which a node is built. Its name is the key's, so that

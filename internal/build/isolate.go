@@ -17,12 +17,12 @@ import (
 
 // isolate has the programs that a node's steps run see no network, write in
 // the node's own folders only, and find nothing of the user's, of a ROCm that
-// is installed, or of components that are not among the node's needs. readable
-// are further files that they need, a jobserver's pipe for instance.
+// is installed, or of components that are not among the node's needs. writable
+// are further folders of the node's that may be written.
 //
 // It changes no result: what a step needs is in its key, and the rest is what
 // is kept from it here.
-func (b *Builder) isolate(ctx context.Context, r *step.Run, readable ...string) error {
+func (b *Builder) isolate(ctx context.Context, r *step.Run, writable ...string) error {
 	if b.Machine.Isolation == spec.IsolationOff {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (b *Builder) isolate(ctx context.Context, r *step.Run, readable ...string) 
 		}
 		return nil
 	}
-	policy, err := sandbox.Resolve(b.access(r, readable))
+	policy, err := sandbox.Resolve(b.access(r, writable))
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,13 @@ func (b *Builder) isolate(ctx context.Context, r *step.Run, readable ...string) 
 	return nil
 }
 
-func (b *Builder) access(r *step.Run, readable []string) sandbox.Access {
+func (b *Builder) access(r *step.Run, writable []string) sandbox.Access {
 	homes := homes()
 	a := sandbox.Access{
 		Hidden: slices.Concat(homes, []string{
 			"/opt", "/usr/local", "/tmp", "/var/tmp", os.TempDir(), "/run", b.Store.Root(), b.Sources.Root,
 		}),
-		Readable: append(slices.Collect(maps.Values(r.Deps)), readable...),
+		Readable: slices.Collect(maps.Values(r.Deps)),
 	}
 	// Its folders alone: the key and the progress beside them are ours, and a
 	// source that a step changed would no longer be what the key names.
@@ -58,6 +58,7 @@ func (b *Builder) access(r *step.Run, readable []string) sandbox.Access {
 	for _, dir := range []string{"build", "stage", "home", "tmp"} {
 		a.Writable = append(a.Writable, filepath.Join(r.Work, dir))
 	}
+	a.Writable = append(a.Writable, writable...)
 	programs := slices.Collect(maps.Values(r.Tools))
 	if r.CC != nil && r.CXX != nil {
 		programs = append(programs, r.CC.Path, r.CXX.Path)

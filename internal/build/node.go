@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -16,7 +17,7 @@ import (
 )
 
 // node obtains one node: from the store, or by running its steps.
-func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int) *Result {
+func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]store.Content, lease *budget.Lease) *Result {
 	begun := time.Now()
 	res := &Result{Node: n}
 	start := trace.Event{Kind: trace.NodeStart, Host: n.Host, Node: n.Component, Estimate: b.expected[n.ID]}
@@ -24,7 +25,7 @@ func (b *Builder) node(ctx context.Context, n *plan.Node, contents map[string]st
 		start.Reason, start.Attrs = v.Reason(), v.Attrs()
 	}
 	b.Events.Emit(start)
-	err := b.obtain(ctx, n, contents, jobs, res)
+	err := b.obtain(ctx, n, contents, lease, res)
 	res.Took, res.Err = time.Since(begun), err
 	ev := trace.Event{
 		Kind: trace.NodeEnd, Host: n.Host, Node: n.Component, Outcome: res.Outcome, Reason: res.Reason,
@@ -66,7 +67,7 @@ type stepError struct {
 func (e *stepError) Error() string { return "step " + e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, jobs int, res *Result) error {
+func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, lease *budget.Lease, res *Result) error {
 	k, err := b.keyed(ctx, n, contents)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]
 	if found, err = b.restore(n, k, rebuild, res); err != nil || found {
 		return err
 	}
-	return b.make(ctx, n, k, contents, jobs, res)
+	return b.make(ctx, n, k, contents, lease, res)
 }
 
 // lock takes the lock of a node's work folder. Who waits for another build is
@@ -127,14 +128,14 @@ func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (b
 }
 
 // make runs the steps of a node in its work folder and seals the stage.
-func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content, jobs int, res *Result) error {
+func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content, lease *budget.Lease, res *Result) error {
 	begun := time.Now()
 	file, err := b.openLog(n)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	s := &site{b: b, n: n, key: k, contents: contents, jobs: jobs, work: b.Work(n, k.ID), log: file}
+	s := &site{b: b, n: n, key: k, contents: contents, lease: lease, jobs: lease.Jobs(), work: b.Work(n, k.ID), log: file}
 	if err := s.open(slices.Contains(b.Rebuild, n.Component)); err != nil {
 		return err
 	}
@@ -144,7 +145,10 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err := check(n, s.run.Stage); err != nil {
 		return &stepError{"check", err}
 	}
-	action := store.Action{Component: n.Component, Host: n.Host, Outcome: n.Outcome, Key: k, Seconds: time.Since(begun).Seconds()}
+	action := store.Action{
+		Component: n.Component, Host: n.Host, Outcome: n.Outcome, Key: k, Seconds: time.Since(begun).Seconds(),
+		CPU: s.used.CPU.Seconds(), MaxRSS: s.used.MaxRSS, Jobs: s.jobs,
+	}
 	if action, err = b.Store.Seal(ctx, action, s.run.Stage, s.run.SliceOf); err != nil {
 		return err
 	}

@@ -29,8 +29,9 @@ type Site struct {
 // Enter takes hold of the work folder of a node: the one that a failed or
 // interrupted build left, or a new one, in which only the source is in place.
 // A build of the same node waits until Close. The error is one with a hint when
-// something that the node needs is not built yet.
-func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer) (*Site, error) {
+// something that the node needs is not built yet. For a person the source, which
+// steps may only read, can be written.
+func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer, person bool) (*Site, error) {
 	k, contents, err := b.Contents(ctx, n)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,11 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer) (*Site
 		err = s.source(ctx)
 	}
 	if err == nil {
-		err = b.isolate(ctx, s.run)
+		var writable []string
+		if person && len(n.Sources) > 0 {
+			writable = []string{s.run.Source}
+		}
+		err = b.isolate(ctx, s.run, writable...)
 	}
 	if err != nil {
 		unlock()

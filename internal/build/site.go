@@ -14,6 +14,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
+	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -30,13 +32,18 @@ type site struct {
 	n        *plan.Node
 	key      key.Key
 	contents map[string]store.Content
+	lease    *budget.Lease // nil outside of a build: then jobs counts
 	jobs     int
 	work     string
 	log      io.Writer
 
 	run  *step.Run
 	done *progress
+	used child.Usage // by all steps so far
 }
+
+// linkMemory is what a link of an LLVM-sized program needs, in bytes.
+const linkMemory = 4 << 30
 
 // open makes the work folder ready. What finished steps left is gone on with;
 // where none is known, where a person has been at work, or when fresh is wished
@@ -81,7 +88,7 @@ func (s *site) furnish() error {
 		return fmt.Errorf("build: %w", err)
 	}
 	var err error
-	s.run, err = s.b.run(s.n, s.work, s.contents, s.jobs)
+	s.run, err = s.b.run(s.n, s.work, s.contents, s.lease, s.jobs)
 	return err
 }
 
@@ -179,6 +186,11 @@ func (s *site) inStep(name, uses string, f func(out io.Writer) error) error {
 	if uses == "ninja" {
 		end.Attrs = s.keepNinjaLog(before)
 	}
+	if s.run != nil {
+		used := s.run.Usage.Take()
+		end.CPU, end.MaxRSS = used.CPU, used.MaxRSS
+		s.used.Add(used)
+	}
 	if err != nil {
 		end.Outcome, end.Reason = trace.Failed, err.Error()
 		fmt.Fprintf(s.log, "=== %s: %s failed: %v\n", s.n.ID, name, err)
@@ -215,7 +227,7 @@ func (s *site) keepNinjaLog(offset int64) map[string]string {
 }
 
 // run makes the surroundings of a node's steps.
-func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, jobs int) (*step.Run, error) {
+func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
 	build := b.Machine.Platform
 	host := build
 	if n.Host != plan.AnyHost {
@@ -227,11 +239,14 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 	linkJobs := b.LinkJobs
 	if linkJobs == 0 {
 		linkJobs = b.Machine.LinkJobs(jobs)
+		if lease != nil {
+			linkJobs = min(linkJobs, lease.Fit(linkMemory))
+		}
 	}
 	r := &step.Run{
 		Build: build, Host: host, Work: work,
 		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
-		Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
+		Lease: lease, Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
 		CC: b.Machine.CC, CXX: b.Machine.CXX,
 		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
 		SliceOf:    step.Slicer(n.Slices),

@@ -2,7 +2,6 @@ package step
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 )
@@ -27,8 +26,13 @@ func (s *Ninja) Run(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	argv := append([]string{"ninja", "-C", r.BuildDir, "-j", strconv.Itoa(max(1, r.Jobs))}, targets...)
-	return r.Command(ctx, r.Work, nil, argv...)
+	p, err := r.parallel(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	argv := append([]string{"ninja", "-C", r.BuildDir}, p.flags...)
+	return r.command(ctx, r.Work, p.env, p.files, append(argv, targets...))
 }
 
 // Install runs the install rules of the build in ${build}.

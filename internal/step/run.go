@@ -2,20 +2,21 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/budget"
+	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
@@ -29,7 +30,11 @@ type Run struct {
 	Build, Host platform.Platform
 	// Folders, absolute. Work holds the others and is the node's own.
 	Work, Source, BuildDir, Stage string
-	// Jobs is how many processes the step may run at once.
+	// Lease is the step's part of the build's budget, from which its programs
+	// take what they run at once. Without one it is Jobs.
+	Lease *budget.Lease
+	// Jobs is how many processes the step may run at once, as far as that can
+	// be said beforehand.
 	Jobs int
 	// LinkJobs is how many links of LLVM-sized programs fit into memory.
 	LinkJobs int
@@ -43,15 +48,18 @@ type Run struct {
 	CC, CXX *hostcc.Compiler
 	// Env is the whole environment of a child: nothing is inherited.
 	Env []string
+	// Wrap, if there is one, puts another program in front of a command, such
+	// as one that confines it: it gets and gives the program's absolute file
+	// and its arguments.
+	Wrap func(argv []string) []string
+	// Usage adds up what the commands have used.
+	Usage Usage
 	// Output receives what children print; the log file is behind it.
 	Output io.Writer
 	// Slice gives the slice of a path of the stage (see Slice).
 	SliceOf func(path string) string
 	// Exceptions are audit findings that do not count.
 	Exceptions []spec.Exception
-	// Wrap puts a child's argument list into whatever keeps it apart from the
-	// rest of the machine; nil leaves it as it is.
-	Wrap func(argv []string) []string
 	// LeakPaths are strings that must not occur in the stage.
 	LeakPaths []string
 }
@@ -136,6 +144,11 @@ func inside(root, path string) (string, error) {
 // for it. The first element of argv is the name of a tool of r.Tools or an
 // absolute path.
 func (r *Run) Command(ctx context.Context, dir string, env map[string]string, argv ...string) error {
+	return r.command(ctx, dir, env, nil, argv)
+}
+
+// command is Command, with files that the program inherits.
+func (r *Run) command(ctx context.Context, dir string, env map[string]string, files []*os.File, argv []string) error {
 	program := argv[0]
 	if !filepath.IsAbs(program) {
 		path, ok := r.Tools[program]
@@ -144,34 +157,59 @@ func (r *Run) Command(ctx context.Context, dir string, env map[string]string, ar
 		}
 		program = path
 	}
-	run := append([]string{program}, argv[1:]...)
-	if r.Wrap != nil {
-		run = r.Wrap(run)
-	}
-	cmd := exec.CommandContext(ctx, run[0], run[1:]...)
-	cmd.Dir = dir
-	cmd.Env = slices.Clone(r.Env)
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		cmd.Env = append(cmd.Env, name+"="+env[name])
-	}
 	out := &output{Writer: r.Output}
-	cmd.Stdout, cmd.Stderr = out, out
-	ownGroup(cmd)
-	cmd.WaitDelay = 2 * time.Second
-	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
-	// The thread that starts a child must outlive it: see dieWithParent.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if out.full {
-			return fmt.Errorf("%s: %w: %w", filepath.Base(program), err, syscall.ENOSPC)
-		}
-		return fmt.Errorf("%s: %w", filepath.Base(program), err)
+	c := child.Command{Path: program, Args: argv[1:], Dir: dir, Env: slices.Clone(r.Env), Output: out, Files: files}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		c.Env = append(c.Env, name+"="+env[name])
 	}
-	return nil
+	// The folder for temporary files is the node's own: who has it in the
+	// environment belongs to the node.
+	if i := slices.IndexFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "TMPDIR=") }); i >= 0 {
+		c.Mark = c.Env[i]
+	}
+	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
+	if r.Wrap != nil {
+		wrapped := r.Wrap(append([]string{program}, argv[1:]...))
+		c.Path, c.Args = wrapped[0], wrapped[1:]
+	}
+	used, err := child.Run(ctx, c)
+	r.Usage.add(used)
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	if out.full {
+		return fmt.Errorf("%s: %w: %w", filepath.Base(program), err, syscall.ENOSPC)
+	}
+	return fmt.Errorf("%s: %w", filepath.Base(program), err)
+}
+
+// Usage adds up what the commands of a step have used. Its zero value is
+// ready, and commands that run at the same time may add to it.
+type Usage struct {
+	mu  sync.Mutex
+	sum child.Usage
+}
+
+func (u *Usage) add(v child.Usage) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sum.Add(v)
+}
+
+// Sum is what has been used since the start, or since the last Take.
+func (u *Usage) Sum() child.Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sum
+}
+
+// Take is Sum, and begins anew: for the usage of each step.
+func (u *Usage) Take() child.Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	sum := u.sum
+	u.sum = child.Usage{}
+	return sum
 }
 
 // quoteAll writes arguments so that a person can paste them into a shell.

@@ -1,0 +1,146 @@
+package interrupt
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/child"
+	"github.com/stonemason-hip/stonemason/internal/exit"
+)
+
+// TestMain is also the program that is to be stopped: it runs a child that is
+// deaf to every polite signal and ends as a verb does.
+func TestMain(m *testing.M) {
+	if os.Getenv("INTERRUPT_TEST") == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := Context(context.Background())
+	_, err := child.Run(ctx, child.Command{
+		Path: "/bin/sh", Args: []string{"-c", `trap "" INT TERM HUP; echo ready $$; exec sleep 1000`},
+		Env: []string{"PATH=/usr/bin:/bin"}, Output: os.Stdout,
+	})
+	if os.Getenv("INTERRUPT_TEST") == "hang" { // a verb that does not heed its context
+		time.Sleep(time.Hour)
+	}
+	stop()
+	fmt.Println(err)
+	os.Exit(int(exit.Of(err)))
+}
+
+// start runs the program until its child is ready.
+func start(t *testing.T, before string, env ...string) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", before, self)
+	cmd.Env = append(os.Environ(), env...)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(pipe)
+	if line, err := out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return cmd, out
+}
+
+// end reads the output to its end, which comes when nobody is left who could
+// write: the child inherits nothing else of the test's.
+func end(t *testing.T, cmd *exec.Cmd, out io.Reader) (string, int) {
+	t.Helper()
+	text, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		before, says string
+		signals      []syscall.Signal
+	}{
+		{`exec "$0"`, "stopped by Ctrl-C\n", []syscall.Signal{syscall.SIGINT}},
+		{`exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGTERM}},
+		{`exec "$0"`, "stopped by the end of its terminal\n", []syscall.Signal{syscall.SIGHUP}},
+		{`trap "" HUP; exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}},
+		// The second ends what does not end by itself.
+		{`exec "$0"`, "", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{`exec "$0"`, "", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}},
+	} {
+		mode := "INTERRUPT_TEST=1"
+		if len(c.says) == 0 {
+			mode = "INTERRUPT_TEST=hang"
+		}
+		cmd, out := start(t, c.before, mode)
+		for i, s := range c.signals {
+			if i > 0 { // two of a kind at once are one; this one is seen when it is heard
+				if err := exec.Command("sleep", "0.2").Run(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, code := end(t, cmd, out); text != c.says || code != 130 {
+			t.Errorf("%v after %s: says %q, exit code %d", c.signals, c.before, text, code)
+		}
+	}
+}
+
+// What mage runs ends with mage; what something else has started does not.
+func TestMageHasEnded(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := start(t, `"$0"; :`, "INTERRUPT_TEST=1", "MAGEFILE_CACHE="+filepath.Dir(self))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := end(t, cmd, out); text != "stopped: the mage that ran this has ended\n" {
+		t.Errorf("says %q", text)
+	}
+
+	cmd, out = start(t, `echo "ready $$"; "$0"; :`, "INTERRUPT_TEST=1", "MAGEFILE_CACHE="+t.TempDir())
+	line, err := out.ReadString('\n') // the first was the shell's
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("sleep", "0.5").Run(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscanf(line, "ready %d", &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("its child has ended with an ordinary parent: %v", err)
+	}
+	if text, _ := end(t, cmd, out); text != "signal: killed\n" {
+		t.Errorf("says %q", text)
+	}
+}
