@@ -41,7 +41,7 @@ func Read(run trace.Run, logs string) (*Report, error) {
 		return nil, errors.New("the run has no event")
 	}
 	if damaged > 0 {
-		r.note("%d lines of the event log are torn and were passed over", damaged)
+		r.note("lines of the event log that are torn or foreign, passed over: %d", damaged)
 	}
 	c.finish()
 	r.attach(logs)
@@ -272,7 +272,7 @@ func (c *reader) finish() {
 		r.note("the log has no end of this build: it was killed, or is still going on")
 	}
 	if c.dropped > 0 {
-		r.note("%d events are left out: there are more nodes or steps than a report shows", c.dropped)
+		r.note("more nodes or steps than a report shows; events left out: %d", c.dropped)
 	}
 	// Those that ran come first, in the order in which they began.
 	slices.SortStableFunc(r.Nodes, func(a, b *Node) int {
