@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -191,7 +192,7 @@ func TestEdgesAreReadFromTheLogsAlone(t *testing.T) {
 		},
 		"a pipe": func(s *story) string {
 			path := filepath.Join(s.logs(), "p.ninja_log")
-			if err := syscall.Mkfifo(path, 0o644); err != nil {
+			if err := errors.Join(syscall.Mkfifo(path, 0o644), os.Chtimes(path, begun, begun)); err != nil {
 				t.Fatal(err)
 			}
 			return path
@@ -320,6 +321,26 @@ func TestLargeLogIsNotHeld(t *testing.T) {
 	}
 	if f := r.Nodes[0].Failure; len(f.Tail) != maxTail || !strings.HasSuffix(f.Tail[maxTail-1], fmt.Sprint(lines-1)) {
 		t.Errorf("%d last lines", len(f.Tail))
+	}
+}
+
+// Any number of steps may come one after the other: each failure is heard, and
+// what a step printed that went well is forgotten.
+func TestManyStepsAreHeard(t *testing.T) {
+	s := newStory(t)
+	for i := range 3 * maxListened {
+		n := fmt.Sprint("n", i)
+		s.at(i, trace.Event{Kind: trace.NodeStart, Node: n})
+		s.at(i, trace.Event{Kind: trace.StepStart, Node: n, Step: "s"})
+		s.at(i, trace.Event{Kind: trace.StepOutput, Node: n, Step: "s", Msg: "a.c:1:1: error: of " + n})
+		s.at(i, trace.Event{Kind: trace.StepEnd, Node: n, Step: "s", Outcome: trace.Built})
+	}
+	s.at(900, trace.Event{Kind: trace.StepStart, Node: "n0", Step: "s"})
+	s.at(900, trace.Event{Kind: trace.StepOutput, Node: "n0", Step: "s", Msg: "b.c:1:1: error: the last"})
+	s.at(900, trace.Event{Kind: trace.StepEnd, Node: "n0", Step: "s", Outcome: trace.Failed})
+	s.at(900, trace.Event{Kind: trace.NodeEnd, Node: "n0", Outcome: trace.Failed})
+	if f := s.read().Find("n0").Failure; f == nil || len(f.Errors) != 1 || f.Errors[0] != "b.c:1:1: error: the last" {
+		t.Errorf("%+v", f)
 	}
 }
 
