@@ -17,6 +17,10 @@ import (
 const (
 	maxNodes    = 5000
 	maxSteps    = 500 // of one node
+	maxAllSteps = 50000
+	// maxListened bounds the steps at once whose output is listened to. More
+	// than that do not run at once; a forged log may say so.
+	maxListened = 64
 	maxNeeds    = 500 // of one node
 	maxChanges  = 100 // of one node
 	maxWarnings = 200
@@ -41,7 +45,7 @@ func Read(run trace.Run, logs string) (*Report, error) {
 		return nil, errors.New("the run has no event")
 	}
 	if damaged > 0 {
-		r.note("%d lines of the event log are torn and were passed over", damaged)
+		r.note("lines of the event log that are torn or foreign, passed over: %d", damaged)
 	}
 	c.finish()
 	r.attach(logs)
@@ -84,6 +88,8 @@ type reader struct {
 	ended   bool
 	end     trace.Event
 	dropped int
+
+	steps, listened int
 }
 
 // since is a time as a distance from the build's beginning. A clock that was
@@ -118,15 +124,21 @@ func (c *reader) add(e trace.Event) {
 		c.nodeEnd(e)
 	case trace.StepStart:
 		n := c.node(e.Node, e.Host)
-		if n == nil || len(n.Steps) == maxSteps {
+		if n == nil || len(n.Steps) == maxSteps || c.steps == maxAllSteps {
 			c.dropped++
 			return
 		}
-		n.Steps = append(n.Steps, &Step{Name: text(e.Step), Start: c.since(e.Time), Outcome: Unfinished, collector: newCollector()})
+		c.steps++
+		n.Steps = append(n.Steps, &Step{Name: text(e.Step), Start: c.since(e.Time), Outcome: Unfinished})
 	case trace.StepEnd:
 		c.stepEnd(e)
 	case trace.StepOutput:
-		if s := c.running(e); s != nil {
+		s := c.running(e)
+		if s != nil && s.collector == nil && c.listened < maxListened {
+			c.listened++
+			s.collector = newCollector()
+		}
+		if s != nil && s.collector != nil {
 			s.collector.add(e.Msg)
 		}
 	case trace.Warn:
@@ -186,8 +198,9 @@ func (c *reader) stepEnd(e trace.Event) {
 	s.CPU, s.MaxRSS, s.ended = max(0, e.CPU), max(0, e.MaxRSS), e.Time
 	s.ninja = e.Attrs["ninja_log"]
 	s.offset, _ = strconv.ParseInt(e.Attrs["ninja_log_offset"], 10, 64)
-	if s.Outcome != trace.Failed {
+	if s.Outcome != trace.Failed && s.collector != nil {
 		s.collector = nil // what it printed is of no further use
+		c.listened--
 	}
 }
 
@@ -272,7 +285,7 @@ func (c *reader) finish() {
 		r.note("the log has no end of this build: it was killed, or is still going on")
 	}
 	if c.dropped > 0 {
-		r.note("%d events are left out: there are more nodes or steps than a report shows", c.dropped)
+		r.note("more nodes or steps than a report shows; events left out: %d", c.dropped)
 	}
 	// Those that ran come first, in the order in which they began.
 	slices.SortStableFunc(r.Nodes, func(a, b *Node) int {

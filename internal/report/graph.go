@@ -30,6 +30,14 @@ const (
 	sweeps      = 12
 )
 
+// A larger graph than this is not drawn, and nobody could read it. Beyond so
+// many dummies long edges go straight.
+const (
+	maxBoxes   = 1500
+	maxLines   = 20000
+	maxDummies = 20000
+)
+
 // drawing is a graph with its places.
 type drawing struct {
 	Width, Height float64
@@ -66,7 +74,7 @@ func (r *Report) draw() drawing {
 			nodes = append(nodes, n)
 		}
 	}
-	if len(nodes) == 0 {
+	if len(nodes) == 0 || len(nodes) > maxBoxes {
 		return drawing{}
 	}
 	layer, order := layers(r, nodes)
@@ -83,14 +91,16 @@ func (r *Report) draw() drawing {
 		vertices[n] = put(&vertex{node: n, layer: layer[n], h: boxHeight})
 	}
 	chains := map[[2]*Node][]*vertex{}
+	dummies := 0
 	for _, n := range order {
 		for _, id := range n.Needs {
 			need := r.byID[id]
-			if vertices[need] == nil || layer[need] >= layer[n] {
+			if vertices[need] == nil || layer[need] >= layer[n] || len(chains) == maxLines {
 				continue
 			}
 			chain := []*vertex{vertices[need]}
-			for l := layer[need] + 1; l < layer[n]; l++ {
+			for l := layer[need] + 1; l < layer[n] && dummies < maxDummies; l++ {
+				dummies++
 				chain = append(chain, put(&vertex{layer: l, h: dummyHeight}))
 			}
 			chain = append(chain, vertices[n])

@@ -39,7 +39,8 @@ type view struct {
 	Data   template.JS
 	Policy string
 	Graph  drawing
-	Drawn  int
+	// Drawn is how many edges the page's data hold.
+	Drawn int
 	// Memory lists the steps with a known peak, the largest first.
 	Memory []peak
 	Shares []share

@@ -331,6 +331,7 @@
         for (const [text, cls] of [[duration(i.end - i.start), "num"], [duration(i.start), "num"], [i.name, "path-of"], [i.node.id, "nowrap"]]) {
           const td = document.createElement("td");
           td.className = cls;
+          if (tr.children.length === 1) td.dataset.of = "at";
           td.textContent = text;
           tr.append(td);
         }
