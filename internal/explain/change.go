@@ -132,7 +132,7 @@ func orNone(s string) string {
 func changes(old, fresh map[string]string, n *Node) []Change {
 	if old["salt"] != fresh["salt"] {
 		// Lines of another salt mean other things.
-		return []Change{{Input: Salt, Name: "the way in which stonemason makes keys", Old: old["salt"], New: fresh["salt"], Had: true, Has: true}}
+		return []Change{{Input: Salt, Name: "stonemason's keys", Old: old["salt"], New: fresh["salt"], Had: true, Has: true}}
 	}
 	was, is := sorted(old), sorted(fresh)
 	var all []Change

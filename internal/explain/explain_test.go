@@ -181,7 +181,7 @@ func TestAnotherSalt(t *testing.T) {
 	w.past["app"][0] = r
 	w.plan("app", base("app").with(lines{"version": "2"}), nil)
 	v := Explain(w.nodes, w.history)["app@linux"]
-	if len(v.Changes) != 1 || v.Changes[0].String() != "the way in which stonemason makes keys: stonemason/0 → "+key.Salt {
+	if len(v.Changes) != 1 || v.Changes[0].String() != "stonemason's keys: stonemason/0 → "+key.Salt {
 		t.Errorf("changes are %v", v.Changes)
 	}
 }
