@@ -20,8 +20,8 @@ type Memory struct {
 }
 
 // Silent asks the addresses, one after the other, until one answers: then the
-// result is empty, and else it is all of them. remembered is when they were
-// asked, and zero when they were asked just now. An answer holds for the
+// result is empty, and else it is all of them. remembered is when an earlier
+// process asked them, and zero when this one did. An answer holds for the
 // memory's life, as long as the machine stays in the same network with the same
 // settings: whoever plugs a cable in is not told what was true without it.
 func (m Memory) Silent(ctx context.Context, addresses []string) (silent []string, remembered time.Time) {

@@ -61,6 +61,7 @@ type answer struct {
 	asked, until int64 // Unix seconds; until 0 is without end
 	value        []byte
 	witnesses    []witness
+	own          bool // learnt by this Cache, not read from its file
 }
 
 // witness is a path as it was when an answer was given.
@@ -348,9 +349,10 @@ func hashFile(path string) (string, Identity, error) {
 	return hex.EncodeToString(h.Sum(nil)), before, nil
 }
 
-// Recall gives the remembered answer to a question, and when it was asked,
-// unless one of its witnesses has changed since or its time is over. It fills
-// out, a pointer, from JSON.
+// Recall gives the remembered answer to a question, unless one of its witnesses
+// has changed since or its time is over. asked is when an earlier process
+// asked, and zero for an answer to this one. It fills out, a pointer, from
+// JSON.
 func (c *Cache) Recall(question string, out any) (asked time.Time, ok bool) {
 	if c == nil {
 		return time.Time{}, false
@@ -364,6 +366,9 @@ func (c *Cache) Recall(question string, out any) (asked time.Time, ok bool) {
 	}
 	if json.Unmarshal(a.value, out) != nil {
 		return time.Time{}, false
+	}
+	if a.own {
+		return time.Time{}, true
 	}
 	return time.Unix(a.asked, 0), true
 }
@@ -400,7 +405,7 @@ func (c *Cache) Remember(question string, value any, asked time.Time, life time.
 	if err != nil {
 		return err
 	}
-	a := &answer{asked: asked.Unix(), value: data}
+	a := &answer{asked: asked.Unix(), value: data, own: true}
 	if life != 0 {
 		a.until = asked.Add(life).Unix()
 	}

@@ -1,6 +1,7 @@
 package treehash
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -161,6 +162,29 @@ func (w *Workspace) keep(file string, s *snapshot) {
 	}
 	if err != nil {
 		os.Remove(file)
+	}
+	prune(w.Cache)
+}
+
+// maxSnapshots is how many workspaces are remembered.
+const maxSnapshots = 16
+
+// prune removes all but the newest files of a snapshot folder: of workspaces
+// that were built once, and of processes that were killed while they wrote.
+func prune(cache string) {
+	entries, err := os.ReadDir(cache)
+	if err != nil || len(entries) <= maxSnapshots {
+		return
+	}
+	age := map[string]int64{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			age[e.Name()] = info.ModTime().UnixNano()
+		}
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(age[b.Name()], age[a.Name()]) })
+	for _, e := range entries[maxSnapshots:] {
+		os.Remove(filepath.Join(cache, e.Name()))
 	}
 }
 

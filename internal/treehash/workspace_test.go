@@ -258,7 +258,7 @@ func TestWorkspaceFollowsAnything(t *testing.T) {
 		{"add", func() { _ = exec.Command("git", "-C", root, "add", "-A", "--", "docs", "src").Run() }},
 	}
 	ways := map[way]int{}
-	for i := range 400 {
+	for i := range 300 {
 		step := steps[random.IntN(len(steps))]
 		step.do()
 		// Now and then nothing happens for long enough to be sure of what is
@@ -278,6 +278,11 @@ func TestWorkspaceFollowsAnything(t *testing.T) {
 			t.Errorf("the %s way was gone %d times: the test tests nothing", how, ways[how])
 		}
 	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // A damaged snapshot is ignored, and so is one of another workspace.
@@ -320,6 +325,20 @@ func TestSnapshotIsHostile(t *testing.T) {
 	check(t, os.Rename(root, root+".away"))
 	check(t, os.Rename(other, root))
 	follow(t, w, "another folder of the same name")
+	// The folder holds a few snapshots, the newest.
+	for i := range 2 * maxSnapshots {
+		name := filepath.Join(cache, fmt.Sprint("old", i))
+		check(t, os.WriteFile(name, nil, 0o644))
+		check(t, os.Chtimes(name, time.Unix(1, 0), time.Unix(1, 0)))
+	}
+	write(t, root, "src/a.c third")
+	follow(t, w, "among many")
+	if left, err := os.ReadDir(cache); err != nil || len(left) != maxSnapshots {
+		t.Errorf("%d snapshots are left, %v", len(left), err)
+	}
+	if how := follow(t, w, "after pruning"); how == relisted && !exists(files[0]) {
+		t.Error("the newest snapshot was removed")
+	}
 	// A cache that cannot be written costs nothing but time.
 	w = &Workspace{Dir: root, Cache: files[0]}
 	follow(t, w, "no place for the snapshot")
