@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/capture"
 )
 
 // probeTimeout bounds one question to a compiler. macOS's shims can take
@@ -241,11 +243,8 @@ func (o Options) ask(ctx context.Context, path string, args ...string) (string, 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := capture.Output(cmd, maxOutput)
 	if err == nil {
-		if len(out) > maxOutput {
-			return "", fmt.Errorf("it printed more than %d bytes", maxOutput)
-		}
 		return string(out), nil
 	}
 	if ctx.Err() != nil {

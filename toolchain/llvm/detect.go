@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/stonemason-hip/stonemason/internal/capture"
 )
 
 // probeTimeout bounds one question to a tool. A cold libLLVM on a slow disk
@@ -312,7 +314,7 @@ func probe(ctx context.Context, tool string, args ...string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := capture.Output(cmd, maxProbe)
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -321,7 +323,7 @@ func probe(ctx context.Context, tool string, args ...string) (string, error) {
 		}
 		return "", err
 	}
-	return string(out[:min(len(out), maxProbe)]), nil
+	return string(out), nil
 }
 
 func isFile(path string) bool {
