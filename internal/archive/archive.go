@@ -63,7 +63,9 @@ func (e *Error) Error() string {
 		text += fmt.Sprintf("entry %q: ", clip(e.Entry))
 	}
 	text += string(e.Rule)
-	if e.Err != nil {
+	if e.Err == io.ErrUnexpectedEOF {
+		text += ": it ends early"
+	} else if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
 	return text

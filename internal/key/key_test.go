@@ -71,3 +71,28 @@ func TestDiffNamesWhatChanged(t *testing.T) {
 		t.Errorf("another salt: %v", d)
 	}
 }
+
+// What Parse reads back is what a builder wrote, and of anything else it makes
+// no more lines than there are.
+func FuzzParse(f *testing.F) {
+	var b Builder
+	b.Add("b", "two=2")
+	f.Add(b.Key().Text)
+	for _, s := range []string{"", "\n", "=", "a=b=c\na=d", "salt\n=x\n", "no line\nneither"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := Parse(text)
+		if len(lines) > strings.Count(text, "\n")+1 {
+			t.Errorf("%d lines", len(lines))
+		}
+		for name := range lines {
+			if strings.ContainsAny(name, "=\n") {
+				t.Errorf("the name %q", name)
+			}
+		}
+		if changes := Diff(text, text); len(changes) > 0 {
+			t.Errorf("a key differs from itself: %v", changes)
+		}
+	})
+}

@@ -44,6 +44,7 @@ var bad = map[string][]tar.Header{
 	"symlink-out":  {{Name: folder + "out", Typeflag: tar.TypeSymlink, Linkname: "../../.."}, {Name: folder + "out/through"}},
 	"symlink-root": {{Name: folder + "out", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}, {Name: folder + "out/through"}},
 	"through":      {{Name: folder + "in", Typeflag: tar.TypeSymlink, Linkname: "."}, {Name: folder + "in/through"}},
+	"over":         {{Name: folder + "in", Typeflag: tar.TypeSymlink, Linkname: "a.txt"}, {Name: folder + "in"}},
 	"hardlink-out": {{Name: folder + "passwd", Typeflag: tar.TypeLink, Linkname: "../../../../../../etc/passwd"}},
 	"hardlink":     {{Name: folder + "passwd", Typeflag: tar.TypeLink, Linkname: folder + "not-there"}},
 	"device":       {{Name: folder + "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},

@@ -1,5 +1,22 @@
 // Package scripts runs the scenarios of testdata/script: each is a small
 // project and the commands that a user types, against the standalone binary.
+//
+// Besides testscript's own there are these commands:
+//
+//	exits CODE PROGRAM…           the program ends with that code
+//	limits SECONDS MB CODE …      as exits, within that time and memory
+//	oneerror [REGEXP]             the last program printed one error, fit for a person
+//	storeclean [work]             nothing half-done is in the store
+//	serve NAME BEHAVIOUR FILE [ARG], served NAME
+//	                              an HTTP server that misbehaves, and what it was asked
+//	hostile KIND FILE             an archive that ought to be refused
+//	tarball FILE FOLDER           one that ought to be taken
+//	pin FILE URL                  toolchain/releases.yaml from releases.in, for that file
+//	sha256 VARIABLE FILE, subst FILE…
+//	                              hashes, and variables in files
+//
+// Of a scenario bad_… of archives, the network and the lock the second half is
+// always the right input: nothing of a failure may be remembered.
 package scripts
 
 import (

@@ -1,7 +1,6 @@
 package hostcc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/capture"
 	"github.com/stonemason-hip/stonemason/internal/statcache"
 )
 
@@ -273,14 +273,9 @@ func (o Options) askBoth(ctx context.Context, path string, args ...string) (said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	stdout, stderr, err := capture.Both(cmd, maxOutput)
 	if err == nil {
-		if stdout.Len() > maxOutput {
-			return "", "", fmt.Errorf("it printed more than %d bytes", maxOutput)
-		}
-		return stdout.String(), stderr.String(), nil
+		return string(stdout), string(stderr), nil
 	}
 	if ctx.Err() != nil {
 		return "", "", fmt.Errorf("it did not answer: %w", ctx.Err())
@@ -291,7 +286,7 @@ func (o Options) askBoth(ctx context.Context, path string, args ...string) (said
 			return "", "", fmt.Errorf("it crashed: %w", err)
 		}
 	}
-	if first, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n"); first != "" {
+	if first, _, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\n"); first != "" {
 		return "", "", fmt.Errorf("%w: %.200s", err, first)
 	}
 	return "", "", err

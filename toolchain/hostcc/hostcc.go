@@ -135,7 +135,7 @@ func advice(l Language) string {
 	if l == CXX {
 		deb, rpm = "g++", "gcc-c++"
 	}
-	return fmt.Sprintf("install one (apt-get install %s, dnf install %s) or name one with CC and CXX", deb, rpm)
+	return fmt.Sprintf("install one (apt-get install %s, dnf install %s) or name one with STONEMASON_CC and STONEMASON_CXX", deb, rpm)
 }
 
 // check refuses a compiler below its kind's minimum.

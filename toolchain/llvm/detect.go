@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stonemason-hip/stonemason/internal/capture"
 	"github.com/stonemason-hip/stonemason/internal/statcache"
 )
 
@@ -339,7 +340,7 @@ func probe(ctx context.Context, tool string, args ...string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := capture.Output(cmd, maxProbe)
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -348,7 +349,7 @@ func probe(ctx context.Context, tool string, args ...string) (string, error) {
 		}
 		return "", err
 	}
-	return string(out[:min(len(out), maxProbe)]), nil
+	return string(out), nil
 }
 
 func isFile(path string) bool {

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/capture"
 )
 
 // maxLicence bounds one licence text; LLVM's is 24 kB.
@@ -170,7 +172,7 @@ func ask(ctx context.Context, tool string, args []string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
-	out, err := cmd.Output()
+	out, err := capture.Output(cmd, 16*maxProbe)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || errors.Is(err, fs.ErrPermission) {
 		return ""
