@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 )
 
 // Code is a process exit status. Scripts may depend on the numbers: a number
@@ -49,7 +50,7 @@ func All() []Info {
 		{OK, "ok", "everything asked for was done, or was done already"},
 		{Failure, "failure", "a build step failed"},
 		{Usage, "usage", "an unknown verb, flag or argument, or a value that does not fit it"},
-		{Config, "config", "therock.yaml, a component, a recipe or another input file is wrong"},
+		{Config, "config", "therock.yaml, a component, a recipe or another input file is wrong, or the folder of the store cannot be used"},
 		{Preflight, "preflight", "something this machine needs is missing and was not installed"},
 		{Lock, "lock", "therock.lock does not match therock.yaml"},
 		{Source, "source", "a source could not be fetched, or is not what the lock says"},
@@ -132,8 +133,16 @@ func Hint(err error, next string) error {
 }
 
 // HintOf returns the outermost hint in the chain, or "". In a joined error
-// the first branch that has one is taken.
+// the first branch that has one is taken. For a full disk it is what to do about
+// that.
 func HintOf(err error) string {
+	if full(err) {
+		return "free some space, or put the store on another disk (STONEMASON_CACHE_DIR), then build again"
+	}
+	return hintOf(err)
+}
+
+func hintOf(err error) string {
 	switch e := err.(type) {
 	case nil:
 		return ""
@@ -141,12 +150,12 @@ func HintOf(err error) string {
 		if e.Hint != "" {
 			return e.Hint
 		}
-		return HintOf(e.Err)
+		return hintOf(e.Err)
 	case interface{ Unwrap() error }:
-		return HintOf(e.Unwrap())
+		return hintOf(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, sub := range e.Unwrap() {
-			if h := HintOf(sub); h != "" {
+			if h := hintOf(sub); h != "" {
 				return h
 			}
 		}
@@ -155,6 +164,10 @@ func HintOf(err error) string {
 }
 
 // Of returns the code of an error chain.
+//
+// A chain that ends in a full disk (ENOSPC, EDQUOT) is Resources, whatever it
+// is wrapped in or joined with: it can happen to any work at any time, and what
+// else went wrong came of it.
 //
 // The outermost Error decides, except that a chain whose only cause is
 // context.Canceled is Interrupted whatever it is wrapped in: the user pressed
@@ -172,6 +185,9 @@ func Of(err error) Code {
 func of(err error) (Code, bool) {
 	if err == nil {
 		return OK, true
+	}
+	if full(err) {
+		return Resources, true
 	}
 	if err == context.Canceled {
 		return Interrupted, true
@@ -193,6 +209,11 @@ func of(err error) (Code, bool) {
 		return Interrupted, true
 	}
 	return Failure, false
+}
+
+// full reports whether a full disk is in the chain.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func ofJoined(errs []error) (Code, bool) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -39,6 +40,9 @@ func TestOf(t *testing.T) {
 		{"plain failure and cancelled sibling", errors.Join(context.Canceled, plain), Failure},
 		{"all cancelled", errors.Join(context.Canceled, fmt.Errorf("c: %w", context.Canceled)), Interrupted},
 		{"empty Error", &Error{Code: Smoke}, Smoke},
+		{"a full disk", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, Resources},
+		{"a full disk while fetching", With(Source, fmt.Errorf("fetch: %w", syscall.ENOSPC)), Resources},
+		{"no quota left, joined with what came of it", errors.Join(context.Canceled, With(Verify, plain), syscall.EDQUOT), Resources},
 		{"a killed child is a failure", exec.Command("false").Run(), Failure},
 	}
 	for _, c := range cases {
@@ -58,6 +62,10 @@ func TestHintOf(t *testing.T) {
 	err := fmt.Errorf("build: %w", errors.Join(errors.New("a"), Hint(With(Patch, errors.New("b")), "patch:new hipify")))
 	if got := HintOf(err); got != "patch:new hipify" {
 		t.Fatalf("HintOf = %q", got)
+	}
+	full := Hint(With(Source, fmt.Errorf("unpack: %w", syscall.ENOSPC)), "take another archive")
+	if got := HintOf(full); !strings.Contains(got, "free some space") {
+		t.Errorf("a full disk: %q", got)
 	}
 	if got := HintOf(Hint(err, "outer")); got != "outer" {
 		t.Fatalf("HintOf = %q, the outer hint should win", got)
