@@ -15,6 +15,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/renameio/v2"
 
+	"github.com/stonemason-hip/stonemason/internal/disk"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -121,6 +122,12 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err := os.RemoveAll(leftover); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
+	if !slices.ContainsFunc(done.Steps, func(s string) bool { return s != "source" }) {
+		// CMake takes over what it finds of itself, also what is half.
+		if err := os.RemoveAll(filepath.Join(work, "build")); err != nil {
+			return fmt.Errorf("build: %w", err)
+		}
+	}
 	for _, dir := range []string{"home", "tmp", "build", "stage"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
 			return fmt.Errorf("build: %w", err)
@@ -129,13 +136,26 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err := os.WriteFile(filepath.Join(work, "key"), []byte(k.Text), 0o644); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
+	ctx, space := disk.Watch(ctx, work)
+	defer space.End()
+	defer func() {
+		if space.Exhausted() {
+			_ = os.RemoveAll(work) // nothing in it is trusted
+		}
+	}()
+	trusted := func(err error) error {
+		if full := space.Check(); full != nil {
+			return full
+		}
+		return err
+	}
 	if len(n.Sources) > 0 && !slices.Contains(done.Steps, "source") {
 		if err := b.inStep(n, "source", file, func(out io.Writer) error {
 			src := filepath.Join(work, "src")
 			if err := os.RemoveAll(src); err != nil {
 				return err
 			}
-			if err := b.Sources.Prepare(ctx, n, src, out); err != nil {
+			if err := trusted(b.Sources.Prepare(ctx, n, src, out)); err != nil {
 				return err
 			}
 			return b.unchanged(ctx, n, k, contents)
@@ -166,7 +186,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 		}
 		if err := b.inStep(n, s.Name, file, func(out io.Writer) error {
 			run.Output = out
-			return typed.Run(ctx, run)
+			return trusted(typed.Run(ctx, run))
 		}); err != nil {
 			return err
 		}
@@ -182,7 +202,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	}
 	action := store.Action{Component: n.Component, Host: n.Host, Outcome: n.Outcome, Key: k, Seconds: time.Since(begun).Seconds()}
 	if action, err = b.Store.Seal(ctx, action, run.Stage, run.SliceOf); err != nil {
-		return err
+		return trusted(err)
 	}
 	res.Action, res.Outcome = action, trace.Built
 	if n.Outcome == "adopted" {
