@@ -91,13 +91,18 @@ func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[str
 		return nil, false, err
 	}
 	defer unlock()
+	// What a killed one left: the lock says that nobody is at it.
+	unfinished := "." + filepath.Base(dir) + "-"
+	if err := removeAll(filepath.Dir(dir), unfinished); err != nil {
+		return nil, false, fmt.Errorf("bundle: %w", err)
+	}
 	if old, err := os.ReadFile(filepath.Join(dir, ManifestFile)); err == nil && bytes.Equal(old, data) && intact(dir, m) {
 		return m, false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, false, fmt.Errorf("bundle: %w", err)
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {
 		return nil, false, fmt.Errorf("bundle: %w", err)
 	}
@@ -114,6 +119,20 @@ func Compose(ctx context.Context, s *store.Store, g *plan.Graph, results map[str
 		return nil, false, fmt.Errorf("bundle: %w", err)
 	}
 	return m, true, nil
+}
+
+// removeAll removes the folders of dir whose names have a prefix.
+func removeAll(dir, prefix string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 func describe(s *store.Store, g *plan.Graph, results map[string]*build.Result, host string) (*Manifest, error) {
