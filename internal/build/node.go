@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/budget"
+	"github.com/stonemason-hip/stonemason/internal/disk"
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -139,6 +140,13 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err := s.open(slices.Contains(b.Rebuild, n.Component)); err != nil {
 		return err
 	}
+	ctx, s.space = disk.Watch(ctx, s.work)
+	defer s.space.End()
+	defer func() {
+		if s.space.Exhausted() {
+			_ = discard(s.work) // nothing in it is trusted
+		}
+	}()
 	if err := s.steps(ctx); err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 		CPU: s.used.CPU.Seconds(), MaxRSS: s.used.MaxRSS, Jobs: s.jobs,
 	}
 	if action, err = b.Store.Seal(ctx, action, s.run.Stage, s.run.SliceOf); err != nil {
-		return err
+		return s.trusted(err)
 	}
 	res.Action, res.Outcome = action, trace.Built
 	if n.Outcome == "adopted" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/child"
+	"github.com/stonemason-hip/stonemason/internal/disk"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -37,9 +38,22 @@ type site struct {
 	work     string
 	log      io.Writer
 
-	run  *step.Run
-	done *progress
-	used child.Usage // by all steps so far
+	run   *step.Run
+	done  *progress
+	used  child.Usage // by all steps so far
+	space *disk.Guard // nil outside of a build
+}
+
+// trusted is the error of something that wrote files, or that there was no room
+// for them: what was made then may be half, and its maker may not have said so.
+func (s *site) trusted(err error) error {
+	if s.space == nil {
+		return err
+	}
+	if full := s.space.Check(); full != nil {
+		return full
+	}
+	return err
 }
 
 // linkMemory is what a link of an LLVM-sized program needs, in bytes.
@@ -60,6 +74,10 @@ func (s *site) open(fresh bool) error {
 		err = discard(s.work)
 	} else {
 		err = os.RemoveAll(filepath.Join(s.work, "stage"))
+	}
+	if err == nil && !slices.ContainsFunc(s.done.Steps, func(m string) bool { return m != sourceMark }) {
+		// CMake takes over what it finds of itself, also what is half.
+		err = os.RemoveAll(filepath.Join(s.work, "build"))
 	}
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
@@ -179,7 +197,7 @@ func (s *site) inStep(name, uses string, f func(out io.Writer) error) error {
 	fmt.Fprintf(s.log, "=== %s: %s\n", s.n.ID, name)
 	lines := trace.NewOutput(s.b.Events, ev)
 	before := s.ninjaLogSize()
-	err := f(io.MultiWriter(s.log, lines))
+	err := s.trusted(f(io.MultiWriter(s.log, lines)))
 	err = errors.Join(err, lines.Close())
 	end := ev
 	end.Kind, end.Duration, end.Outcome = trace.StepEnd, time.Since(begun), trace.Built
