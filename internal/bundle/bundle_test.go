@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ type fixture struct {
 	results map[string]*build.Result
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
@@ -34,7 +35,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // add seals an artifact: path to content.
-func (f *fixture) add(t *testing.T, name string, files map[string]string, sources ...plan.Source) {
+func (f *fixture) add(t testing.TB, name string, files map[string]string, sources ...plan.Source) {
 	t.Helper()
 	stage, err := f.store.Tmp("stage")
 	if err != nil {
@@ -223,6 +224,46 @@ func TestLoadOfWhatIsNoManifest(t *testing.T) {
 		}
 		if m, err := Load(dir); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("Load of %q: %+v, %v", text, m, err)
+		}
+	}
+}
+
+// BenchmarkComposeUnchanged is what a build with nothing to do pays for a
+// bundle of 600 files.
+func BenchmarkComposeUnchanged(b *testing.B) {
+	f, dir := newFixture(b), filepath.Join(b.TempDir(), host)
+	for c := range 6 {
+		files := map[string]string{}
+		for i := range 100 {
+			files[fmt.Sprintf("share/%d/%d/file-%d", c, i%10, i)] = strings.Repeat("x", 1000)
+		}
+		f.add(b, fmt.Sprint("component-", c), files)
+	}
+	for b.Loop() {
+		if _, err := Compose(b.Context(), f.store, f.graph, f.results, host, dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLookup is what it pays for the lookup of an artifact of 100 files.
+func BenchmarkLookup(b *testing.B) {
+	f := newFixture(b)
+	files := map[string]string{}
+	for i := range 100 {
+		files[fmt.Sprintf("share/%d/file-%d", i%10, i)] = strings.Repeat("x", 1000)
+	}
+	f.add(b, "a", files)
+	for b.Loop() {
+		s, err := store.Open(f.store.Root())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, ok, err := s.Lookup("a", f.results["a@"+host].Key.ID); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
