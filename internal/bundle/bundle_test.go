@@ -228,6 +228,75 @@ func TestLoadOfWhatIsNoManifest(t *testing.T) {
 	}
 }
 
+// What a bundle is made of outlives every eviction while the bundle is there,
+// and a bundle that is composed anew lets go of what it held before.
+func TestABundleHoldsItsArtifacts(t *testing.T) {
+	f, dir := newFixture(t), filepath.Join(t.TempDir(), host)
+	f.add(t, "a", map[string]string{"share/a": "1"})
+	f.add(t, "b", map[string]string{"share/b": "1"})
+	evict := func() (left int) {
+		t.Helper()
+		if err := f.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.Trim(t.Context(), store.TrimOptions{Max: 0}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f.results {
+			if _, err := f.store.Tree(r.Action.Content); err == nil {
+				left++
+			}
+		}
+		return left
+	}
+	if _, _, err := f.compose(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := evict(); left != 2 {
+		t.Errorf("%d of 2 artifacts are left", left)
+	}
+	f.graph.Nodes = f.graph.Nodes[:1]
+	if _, changed, err := f.compose(t, dir); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	if left := evict(); left != 1 {
+		t.Errorf("%d artifacts are left of a bundle of one", left)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := evict(); left != 0 {
+		t.Errorf("%d artifacts are left of no bundle", left)
+	}
+}
+
+// What a killed build left beside the bundle goes with the next composition,
+// unless somebody is at work there.
+func TestLeftoversOfAComposition(t *testing.T) {
+	f, dir := newFixture(t), filepath.Join(t.TempDir(), host)
+	f.add(t, "a", map[string]string{"share/a": "1"})
+	dead, alive := filepath.Join(filepath.Dir(dir), "."+host+"-1"), filepath.Join(filepath.Dir(dir), "."+host+"-2")
+	for _, d := range []string{dead, alive} {
+		if err := os.MkdirAll(filepath.Join(d, "new"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release, ok, err := store.Claim(alive)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer release()
+	if _, _, err := f.compose(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); err == nil {
+		t.Error("the leftover is still there")
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Error(err)
+	}
+}
+
 // BenchmarkComposeUnchanged is what a build with nothing to do pays for a
 // bundle of 600 files.
 func BenchmarkComposeUnchanged(b *testing.B) {

@@ -23,24 +23,76 @@ import (
 // had, the limit of the size of a file stands in for it.
 func TestDiskFull(t *testing.T) {
 	for _, what := range []string{"full-blocks", "full-inodes"} {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "STONEMASON_STORE_TEST="+what+" "+t.TempDir())
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-		if os.Getuid() != 0 {
-			cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		out, err := cmd.CombinedOutput()
-		if errors.Is(err, unix.EPERM) || bytes.Contains(out, []byte("cannot mount")) {
-			cmd = exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), "STONEMASON_STORE_TEST=full-limit "+t.TempDir())
-			out, err = cmd.CombinedOutput()
-		}
-		if err != nil {
+		if out, err := apart(t, what); err != nil {
 			t.Errorf("%s: %v\n%s", what, err, out)
 		}
 	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "STONEMASON_STORE_TEST=full-limit "+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("limit: %v\n%s", err, out)
+	}
+}
+
+// A store that cannot be written to is refused when it is opened: on a
+// read-only file system or, for those whom a mode keeps out, a folder.
+func TestNotWritable(t *testing.T) {
+	if out, err := apart(t, "read-only"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// apart runs the other process in a mount namespace of its own. Where that is
+// not allowed, nothing is run: the other half of each test needs none.
+func apart(t *testing.T, what string) ([]byte, error) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "STONEMASON_STORE_TEST="+what+" "+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, unix.EPERM) || bytes.Contains(out, []byte("cannot mount")) {
+		t.Logf("%s: no mount namespace here: %v", what, err)
+		return nil, nil
+	}
+	return out, err
+}
+
+// readOnly opens a store, makes its file system read-only, and opens it again.
+func readOnly(dir string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	for _, exists := range []bool{false, true} {
+		root := filepath.Join(dir, fmt.Sprint(exists))
+		if exists {
+			s, err := Open(root)
+			if err != nil {
+				return err
+			}
+			if err := s.Close(); err != nil {
+				return err
+			}
+		}
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			return err
+		}
+		_, err := Open(root)
+		if exit.Of(err) != exit.Config || !strings.Contains(err.Error(), "cannot be written") || !strings.Contains(err.Error(), "STONEMASON_CACHE_DIR") {
+			return fmt.Errorf("Open where a store exists %v: %w, exit code %d", exists, err, exit.Of(err))
+		}
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func otherHere(what string, args []string) error {
@@ -49,6 +101,8 @@ func otherHere(what string, args []string) error {
 		return fill(args[0], "size=400k", crowdBlocks)
 	case "full-inodes":
 		return fill(args[0], "nr_inodes=400,size=1m", crowdInodes)
+	case "read-only":
+		return readOnly(args[0])
 	case "full-limit":
 		return limited(args[0])
 	}
