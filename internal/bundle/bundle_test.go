@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ type fixture struct {
 	results map[string]*build.Result
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	s, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
@@ -34,7 +35,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // add seals an artifact: path to content.
-func (f *fixture) add(t *testing.T, name string, files map[string]string, sources ...plan.Source) {
+func (f *fixture) add(t testing.TB, name string, files map[string]string, sources ...plan.Source) {
 	t.Helper()
 	stage, err := f.store.Tmp("stage")
 	if err != nil {
@@ -223,6 +224,115 @@ func TestLoadOfWhatIsNoManifest(t *testing.T) {
 		}
 		if m, err := Load(dir); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("Load of %q: %+v, %v", text, m, err)
+		}
+	}
+}
+
+// What a bundle is made of outlives every eviction while the bundle is there,
+// and a bundle that is composed anew lets go of what it held before.
+func TestABundleHoldsItsArtifacts(t *testing.T) {
+	f, dir := newFixture(t), filepath.Join(t.TempDir(), host)
+	f.add(t, "a", map[string]string{"share/a": "1"})
+	f.add(t, "b", map[string]string{"share/b": "1"})
+	evict := func() (left int) {
+		t.Helper()
+		if err := f.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.store.Trim(t.Context(), store.TrimOptions{Max: 0}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f.results {
+			if _, err := f.store.Tree(r.Action.Content); err == nil {
+				left++
+			}
+		}
+		return left
+	}
+	if _, _, err := f.compose(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := evict(); left != 2 {
+		t.Errorf("%d of 2 artifacts are left", left)
+	}
+	f.graph.Nodes = f.graph.Nodes[:1]
+	if _, changed, err := f.compose(t, dir); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	if left := evict(); left != 1 {
+		t.Errorf("%d artifacts are left of a bundle of one", left)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := evict(); left != 0 {
+		t.Errorf("%d artifacts are left of no bundle", left)
+	}
+}
+
+// What a killed build left beside the bundle goes with the next composition,
+// unless somebody is at work there.
+func TestLeftoversOfAComposition(t *testing.T) {
+	f, dir := newFixture(t), filepath.Join(t.TempDir(), host)
+	f.add(t, "a", map[string]string{"share/a": "1"})
+	dead, alive := filepath.Join(filepath.Dir(dir), "."+host+"-1"), filepath.Join(filepath.Dir(dir), "."+host+"-2")
+	for _, d := range []string{dead, alive} {
+		if err := os.MkdirAll(filepath.Join(d, "new"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release, ok, err := store.Claim(alive)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer release()
+	if _, _, err := f.compose(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); err == nil {
+		t.Error("the leftover is still there")
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkComposeUnchanged is what a build with nothing to do pays for a
+// bundle of 600 files.
+func BenchmarkComposeUnchanged(b *testing.B) {
+	f, dir := newFixture(b), filepath.Join(b.TempDir(), host)
+	for c := range 6 {
+		files := map[string]string{}
+		for i := range 100 {
+			files[fmt.Sprintf("share/%d/%d/file-%d", c, i%10, i)] = strings.Repeat("x", 1000)
+		}
+		f.add(b, fmt.Sprint("component-", c), files)
+	}
+	for b.Loop() {
+		if _, err := Compose(b.Context(), f.store, f.graph, f.results, host, dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLookup is what it pays for the lookup of an artifact of 100 files.
+func BenchmarkLookup(b *testing.B) {
+	f := newFixture(b)
+	files := map[string]string{}
+	for i := range 100 {
+		files[fmt.Sprintf("share/%d/file-%d", i%10, i)] = strings.Repeat("x", 1000)
+	}
+	f.add(b, "a", files)
+	for b.Loop() {
+		s, err := store.Open(f.store.Root())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, ok, err := s.Lookup("a", f.results["a@"+host].Key.ID); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

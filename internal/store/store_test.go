@@ -3,12 +3,17 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
 
 func open(t *testing.T) *Store {
@@ -123,8 +128,16 @@ func TestRefusesANewerStoreAndABadContentID(t *testing.T) {
 		t.Fatal(err)
 	}
 	var newer *VersionError
-	if _, err := Open(root); !errors.As(err, &newer) || newer.Found != "99" {
+	if _, err := Open(root); !errors.As(err, &newer) || newer.Found != "99" || exit.Of(err) != exit.Config {
 		t.Errorf("Open of layout 99: %v", err)
+	}
+	for _, text := range []string{"", "one", "0", "-1"} {
+		if err := os.WriteFile(filepath.Join(root, "version"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(root); exit.Of(err) != exit.Config || errors.As(err, &newer) && newer.Found == text {
+			t.Errorf("Open of layout %q: %v", text, err)
+		}
 	}
 	s := open(t)
 	for _, c := range []Content{"", "sha256:", "sha256:../../etc", Content("sha256:" + strings.Repeat("G", 64))} {
@@ -159,4 +172,110 @@ func TestCopyTreeNeverSharesAFileWithTheOriginal(t *testing.T) {
 	if err := CopyTree(ctx, tree, t.TempDir(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled copy: %v", err)
 	}
+}
+
+// Restore goes by the manifest: nothing foreign comes along, and nothing is
+// left out unnoticed.
+func TestRestoreGoesByTheManifest(t *testing.T) {
+	s := open(t)
+	a, b := seal(t, s, "one", "x"), seal(t, s, "two", "y")
+	tree, err := s.Tree(a.Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "foreign"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dest := filepath.Join(t.TempDir(), "new")
+	if err := s.Restore(t.Context(), []Content{a.Content}, dest); err != nil {
+		t.Fatal(err)
+	}
+	if id, _, err := treehash.Hash(t.Context(), dest, treehash.Options{}); err != nil || Content(id) != a.Content {
+		t.Errorf("restored %s, %v; want %s", id, err, a.Content)
+	}
+	if err := s.Restore(t.Context(), []Content{a.Content, b.Content}, filepath.Join(t.TempDir(), "both")); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("two artifacts with the same files: %v", err)
+	}
+	for name, damage := range map[string]func(file string) error{
+		"missing": os.Remove,
+		"shorter": func(file string) error { return os.Truncate(file, 3) },
+		"a link":  func(file string) error { return errors.Join(os.Remove(file), os.Symlink("alias", file)) },
+		"a pipe":  func(file string) error { return errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)) },
+	} {
+		if err := damage(filepath.Join(tree, "bin", "tool")); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Restore(t.Context(), []Content{a.Content}, filepath.Join(t.TempDir(), "new"))
+		if exit.Of(err) != exit.Verify || exit.HintOf(err) != "go tool mage store:verify" {
+			t.Errorf("a file that is %s: %v", name, err)
+		}
+		if err := os.RemoveAll(filepath.Join(tree, "bin", "tool")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(tree, "bin", "tool"), []byte("xbin/tool"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A copy that is cancelled in the middle never passes for a whole one.
+func TestCopyTreeIsCancelledInTheMiddle(t *testing.T) {
+	src := t.TempDir()
+	for i := range 300 {
+		if err := os.WriteFile(filepath.Join(src, fmt.Sprintf("%03d", i)), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []string{"000", "150", "299"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := CopyTree(ctx, src, filepath.Join(t.TempDir(), "new"), func(rel string) string {
+			if rel == at {
+				cancel()
+			}
+			return rel
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled at %s: %v", at, err)
+		}
+	}
+}
+
+func TestStampSeesWhatATimeDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a", "x")
+	put(t, file, "one", 1)
+	was, err := Stamp(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Stamp(dir); err != nil || again != was {
+		t.Errorf("nothing happened: %s, %v; was %s", again, err, was)
+	}
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Stamp(moved); err != nil || again != was {
+		t.Errorf("moved: %s, %v; was %s", again, err, was)
+	}
+	info, err := os.Stat(filepath.Join(moved, "a", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Other bytes, the same size, the time set back. The file system may count
+	// time in steps: until the inode's time has moved on, write again.
+	for range 1000 {
+		if err := os.WriteFile(filepath.Join(moved, "a", "x"), []byte("two"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(moved, "a", "x"), info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := Stamp(moved); err != nil {
+			t.Fatal(err)
+		} else if again != was {
+			return
+		}
+	}
+	t.Error("a file that was written to has the stamp of before")
 }
