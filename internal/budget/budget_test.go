@@ -154,6 +154,9 @@ func TestTokensMoveBetweenOutlets(t *testing.T) {
 	}
 	p.tokens = 0 // it is killed, with all its tokens
 	one.Close()
+	if one.tokens != 1 || one.tokens+two.tokens+b.free != 8 {
+		t.Errorf("%d, %d and %d tokens", one.tokens, two.tokens, b.free)
+	}
 	two.End()
 	one.End()
 	if b.free != 8 {
@@ -189,10 +192,17 @@ func TestTheLateOneDoesNotStarve(t *testing.T) {
 	if one.tokens != 3 || two.tokens != 3 {
 		t.Errorf("%d and %d tokens", one.tokens, two.tokens)
 	}
+	b.Await([]int64{0})
 	got := p.got
+	if got == nil {
+		got = q.got
+		one, two = two, one
+	}
+	b.Await(nil)
 	one.Close()
-	if got != nil {
-		got() // too late: all had come back already
+	got() // too late: all had come back already
+	if one.tokens != 1 || one.tokens+two.tokens+b.free != 6 {
+		t.Errorf("%d, %d and %d tokens", one.tokens, two.tokens, b.free)
 	}
 	two.End()
 	one.End()
@@ -214,6 +224,12 @@ func TestMemoryIsCalledBack(t *testing.T) {
 	if p.tokens != 4 {
 		t.Errorf("%d tokens: what waits could not begin anyway", p.tokens)
 	}
+	p.tokens = 0 // all in use
+	b.balance()
+	if p.got != nil {
+		t.Error("it competes for what could not begin anyway")
+	}
+	p.tokens = 4
 	b.Await([]int64{50})
 	if p.tokens != 1 {
 		t.Errorf("%d tokens beside 50 in 100", p.tokens)

@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := Context(context.Background())
 	_, err := child.Run(ctx, child.Command{
-		Path: "/bin/sh", Args: []string{"-c", `trap "" INT TERM HUP; echo ready $$; exec sleep 1000`},
+		Path: "/bin/sh", Args: []string{"-c", `exec 2> /dev/null; trap "" INT TERM HUP; echo ready $$; sleep 1000; :`},
 		Env: []string{"PATH=/usr/bin:/bin"}, Output: os.Stdout,
+		Files: []*os.File{os.Stdout}, // so that the test sees when the last has ended
 	})
 	if os.Getenv("INTERRUPT_TEST") == "hang" { // a verb that does not heed its context
 		time.Sleep(time.Hour)
@@ -60,7 +61,7 @@ func start(t *testing.T, before string, env ...string) (*exec.Cmd, *bufio.Reader
 }
 
 // end reads the output to its end, which comes when nobody is left who could
-// write: the child inherits nothing else of the test's.
+// write.
 func end(t *testing.T, cmd *exec.Cmd, out io.Reader) (string, int) {
 	t.Helper()
 	text, err := io.ReadAll(out)

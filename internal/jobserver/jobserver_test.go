@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/budget"
 	"github.com/stonemason-hip/stonemason/internal/child"
@@ -80,6 +81,16 @@ func TestReclaimCompetes(t *testing.T) {
 	if !<-got || s.Unread() != 0 {
 		t.Error("the token was not taken")
 	}
+	if err := s.Put(1); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 { // a second one would have it soon
+		time.Sleep(time.Millisecond)
+		if s.Unread() != 1 {
+			t.Fatal("another token was taken")
+		}
+	}
+	s.TakeBack(1)
 	// Once stopped it takes nothing; begun again it does.
 	s.Reclaim(func() { t.Error("it took a token after the stop") })
 	s.StopReclaim()

@@ -23,6 +23,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/stonemason-hip/stonemason/internal/trace"
 )
 
 // browser is the path of a Chromium. Without one nothing can be said about the
@@ -366,7 +368,7 @@ func rowOf(t *testing.T, ctx context.Context, id string) float64 {
 func TestExtremePages(t *testing.T) {
 	ctx, complaints := tab(t)
 	nothing := newStory(t)
-	nothing.at(0, traceStart())
+	nothing.at(0, trace.Event{Kind: trace.BuildStart, Msg: "therock build"})
 	for name, r := range map[string]*Report{"nothing": nothing.read(), "no edges": eventful(t, 2), "4000 edges": eventful(t, 4000)} {
 		t.Run(name, func(t *testing.T) {
 			open(t, ctx, page(t, r), 400, "light")

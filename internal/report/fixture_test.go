@@ -138,5 +138,3 @@ func eventful(t *testing.T, edges int) *Report {
 	s.at(22000, trace.Event{Kind: trace.BuildEnd, Outcome: trace.Failed, Done: 5, Total: 7, Duration: 22 * time.Second})
 	return s.read()
 }
-
-func traceStart() trace.Event { return trace.Event{Kind: trace.BuildStart, Msg: "therock build"} }
