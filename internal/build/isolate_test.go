@@ -27,18 +27,25 @@ func TestWhatAStepMayAccess(t *testing.T) {
 		Tools: map[string]string{"cmake": filepath.Join(home, ".local", "bin", "cmake")},
 	}
 	b := &Builder{Store: s, Sources: &source.Provider{Root: checkout}, Machine: &machine.Machine{}}
-	a := b.access(r, []string{"/run/jobserver"})
+	more := filepath.Join(s.Root(), "shell")
+	a := b.access(r, []string{more})
 	for _, dir := range []string{s.Root(), checkout, home, "/opt", "/usr/local", "/tmp", "/run"} {
 		if !slices.Contains(a.Hidden, dir) {
 			t.Errorf("%s is not hidden: %v", dir, a.Hidden)
 		}
 	}
-	for _, path := range []string{work, r.Deps["zstd"], r.Tools["cmake"], "/run/jobserver"} {
+	for _, path := range []string{work, r.Deps["zstd"], r.Tools["cmake"]} {
 		if !slices.Contains(a.Readable, path) {
 			t.Errorf("%s cannot be read: %v", path, a.Readable)
 		}
 	}
+	if !slices.Contains(a.Writable, more) {
+		t.Errorf("%s cannot be written to: %v", more, a.Writable)
+	}
 	for _, path := range a.Writable {
+		if path == more {
+			continue
+		}
 		if dir, name := filepath.Split(path); filepath.Clean(dir) != work || name == "src" {
 			t.Errorf("%s can be written to", path)
 		}
