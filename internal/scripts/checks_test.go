@@ -182,6 +182,9 @@ func (c storeCheck) works() error {
 			continue
 		}
 		err := filepath.WalkDir(filepath.Join(c.root, dir), func(file string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && c.work && file == filepath.Join(c.root, dir, "src") {
+				return fs.SkipDir // a source gets that name when it is whole
+			}
 			if err == nil && !d.IsDir() && d.Name() != "key" {
 				err = fmt.Errorf("%s has no finished step, and holds %s", dir, file)
 			}

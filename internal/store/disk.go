@@ -37,21 +37,26 @@ func DiskError(where string, err error) error {
 	return err
 }
 
-// fail is DiskError for the store itself, with what was being done.
+// fail gives an error of the store its exit code, as DiskError does, and says
+// what was being done and what can be done about it.
 func (s *Store) fail(what string, err error) error {
 	var coded *exit.Error
 	if err == nil || errors.As(err, &coded) {
 		return err
 	}
-	return notWritable(s.root, DiskError(s.root, fmt.Errorf("store: %s: %w", what, err)))
-}
-
-// notWritable adds to an error of code Config what can be done about it.
-func notWritable(root string, err error) error {
-	if exit.Of(err) != exit.Config {
-		return err
+	if Full(err) {
+		return DiskError(s.root, fmt.Errorf("store: %s: %w", what, err))
 	}
-	return exit.Withf(exit.Config, "%w (make %s yours, or choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", err, root)
+	for _, known := range []error{fs.ErrPermission, unix.EROFS, unix.ENOTDIR, unix.EEXIST} {
+		if errors.Is(err, known) {
+			var at *fs.PathError // of the path that what names, or its parent
+			if errors.As(err, &at) {
+				err = at.Err
+			}
+			return exit.Withf(exit.Config, "store: %s: %w (make %s yours, or choose another folder with cache.dir in therock.yaml or STONEMASON_CACHE_DIR)", what, err, s.root)
+		}
+	}
+	return fmt.Errorf("store: %s: %w", what, err)
 }
 
 // writeFile gives a name to data that is written completely and synced; the

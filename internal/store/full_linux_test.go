@@ -85,7 +85,7 @@ func readOnly(dir string) error {
 			return err
 		}
 		_, err := Open(root)
-		if exit.Of(err) != exit.Config || !strings.Contains(err.Error(), "cannot be written") || !strings.Contains(err.Error(), "STONEMASON_CACHE_DIR") {
+		if exit.Of(err) != exit.Config || !strings.Contains(err.Error(), "read-only file system (make ") || !strings.Contains(err.Error(), "STONEMASON_CACHE_DIR") {
 			return fmt.Errorf("Open where a store exists %v: %w, exit code %d", exists, err, exit.Of(err))
 		}
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, ""); err != nil {
