@@ -13,8 +13,8 @@ const parallelFetches = 4
 
 // prefetch downloads what the nodes that are not in the store will need, all
 // at once and while the first of them are already being built. A node that
-// needs a file in the meantime waits for it; a download that fails is tried
-// again, and reported, by the node that needs it.
+// needs a file in the meantime waits for it, and reports it when the download
+// failed.
 func (b *Builder) prefetch(ctx context.Context) (wait func()) {
 	ctx, stop := context.WithCancel(ctx)
 	var g errgroup.Group

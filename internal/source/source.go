@@ -44,9 +44,10 @@ type Provider struct {
 	// wrongly when it changes meanwhile: Prepare notices.
 	Glance time.Duration
 
-	mu    sync.Mutex
-	trees []Tree
-	seen  map[string]*seen // by workspace
+	mu        sync.Mutex
+	trees     []Tree
+	seen      map[string]*seen     // by workspace
+	downloads map[string]*download // by sha256: running, or failed
 }
 
 // Tree is the id of what a git fetch delivered, for the lock.
@@ -105,7 +106,9 @@ func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
 	if s.Pool != "" && len(p.URLs(s)) == 0 {
 		return "", exit.Withf(exit.Source, "source %s: %s is in Debian's archive, and the apt configuration of this machine names no mirror of it: name one in therock.yaml, under mirrors with the key debian", s.Name, s.Pool)
 	}
-	file, err := p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
+	file, err := p.once(ctx, s.SHA256, func() (string, error) {
+		return p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
+	})
 	if err != nil {
 		return "", refused(s.Name, err)
 	}
