@@ -12,8 +12,13 @@ import (
 )
 
 // Test passes the tests: lint, unit tests, scenarios, and the real toolchain built, moved, verified and used.
-func Test(ctx context.Context, short *bool) error {
-	return door(dev.Test(ctx, os.Stdout, os.Stderr, value(short)))
+func Test(ctx context.Context, yes, short *bool) error {
+	return door(dev.Test(ctx, os.Stdout, os.Stderr, app.New().Installing(value(yes)), value(short)))
+}
+
+// Proof passes the long tests: the real build killed at twenty places, and everything under the race detector.
+func Proof(ctx context.Context, yes *bool) error {
+	return door(dev.Proof(ctx, os.Stdout, os.Stderr, app.New().Installing(value(yes))))
 }
 
 // Lint checks the code: gofmt, go vet, staticcheck.
@@ -28,7 +33,7 @@ func Bench(ctx context.Context) error {
 
 // Compile makes the standalone binary bin/therock, with the same verbs.
 func Compile(ctx context.Context) error {
-	return door(dev.Compile(ctx, os.Stdout, os.Stderr, "bin/therock"))
+	return door(dev.Compile(ctx, os.Stdout, os.Stderr, ".", "bin/therock"))
 }
 
 // Schema writes the JSON Schemas of the project's files to docs/schema.

@@ -38,7 +38,7 @@ func (a *App) Bench(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := dev.Compile(ctx, a.Out, a.Err, "bin/therock"); err != nil {
+	if err := dev.Compile(ctx, a.Out, a.Err, p.Root, "bin/therock"); err != nil {
 		return err
 	}
 	therock := filepath.Join(p.Root, "bin", "therock")

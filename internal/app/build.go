@@ -186,6 +186,15 @@ func buildable(g *plan.Graph) error {
 	return nil
 }
 
+// Installing is how the doctor may install here: without asking when yes is
+// set, else after a question to the person at the terminal, if there is one.
+func (a *App) Installing(yes bool) doctor.Mode {
+	return doctor.Mode{
+		Yes: yes, TTY: ui.Detect(a.Err, a.Env).TTY && ui.Detect(os.Stdin, a.Env).TTY, Out: a.Err, Log: a.Err,
+		Ask: func(ctx context.Context, q string) (bool, error) { return ui.Ask(ctx, a.In, a.Err, q) },
+	}
+}
+
 // prepared plans, and sees to it that the machine has what the plan needs. As
 // an LLVM that was just installed can change the plan, it is made again then.
 func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store) (*machine.Machine, *plan.Graph, error) {
@@ -207,13 +216,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if err := report.Table(a.Err, ui.Detect(a.Err, a.Env).Look); err != nil {
 		return nil, nil, err
 	}
-	term := ui.Detect(a.Err, a.Env)
-	tty := term.TTY && ui.Detect(os.Stdin, a.Env).TTY
-	mode := doctor.Mode{
-		Yes: o.Yes, TTY: tty, Out: a.Err, Log: a.Err,
-		Ask: func(ctx context.Context, q string) (bool, error) { return ui.Ask(ctx, a.In, a.Err, q) },
-	}
-	if err := doctor.Ensure(ctx, report, mode); err != nil {
+	if err := doctor.Ensure(ctx, report, a.Installing(o.Yes)); err != nil {
 		return nil, nil, err
 	}
 	m = a.machine(ctx, p)
@@ -224,7 +227,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 		return nil, nil, err
 	}
 	if !report.OK() {
-		if err := report.Table(a.Err, term.Look); err != nil {
+		if err := report.Table(a.Err, ui.Detect(a.Err, a.Env).Look); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, exit.Withf(exit.Preflight, "the machine still lacks what the build needs")

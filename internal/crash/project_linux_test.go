@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/sys/unix"
 
+	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
 
@@ -59,10 +61,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "therock")
-	cmd := exec.Command("go", "tool", "mage", "-compile", binary)
-	cmd.Dir = repository
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "the standalone binary does not compile: %v\n%s", err, out)
+	if err := dev.Compile(context.Background(), io.Discard, os.Stderr, repository, binary); err != nil {
+		fmt.Fprintf(os.Stderr, "the standalone binary does not compile: %v\n", err)
 		return 1
 	}
 	return m.Run()

@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/internal/bundle"
+	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -45,7 +47,9 @@ func TestToolchain(t *testing.T) {
 		t.Fatal(err)
 	}
 	therock := filepath.Join(t.TempDir(), "therock")
-	tool(t, project, os.Environ(), "go", "tool", "mage", "-compile", therock)
+	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
+		t.Fatal(err)
+	}
 	t.Log(tool(t, project, os.Environ(), therock, "build"))
 
 	dist := filepath.Join(project, "dist", platform.Native().String())

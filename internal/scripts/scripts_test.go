@@ -20,9 +20,11 @@
 package scripts
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +32,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stonemason-hip/stonemason/internal/dev"
 )
 
 const root = "../.."
@@ -54,10 +58,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "therock")
-	cmd := exec.Command("go", "tool", "mage", "-compile", binary)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "the standalone binary does not compile: %v\n%s", err, out)
+	if err := dev.Compile(context.Background(), io.Discard, os.Stderr, root, binary); err != nil {
+		fmt.Fprintf(os.Stderr, "the standalone binary does not compile: %v\n", err)
 		return 1
 	}
 	return m.Run()
