@@ -47,6 +47,8 @@ type App struct {
 
 	once  sync.Once
 	cache *statcache.Cache // see known
+
+	ballast ballast
 }
 
 // New makes the app of this process.
@@ -55,7 +57,7 @@ func New() *App {
 	if err != nil {
 		dir = "."
 	}
-	return &App{Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Env: os.Environ(), Dir: dir}
+	return &App{Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Env: os.Environ(), Dir: dir, ballast: newBallast()}
 }
 
 // Wishes override therock.yaml for one run. Empty fields override nothing.

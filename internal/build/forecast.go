@@ -5,6 +5,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/store"
 )
@@ -44,45 +45,80 @@ func (b *Builder) Survey(ctx context.Context) (map[string]Forecast, map[string]e
 // survey looks all enabled nodes up, each after those it needs. With partial,
 // the known lines of keys that are not final are computed too.
 func (b *Builder) survey(ctx context.Context, partial bool) (map[string]Forecast, []explain.Node) {
-	out := map[string]Forecast{}
-	var nodes []explain.Node
-	contents := map[string]store.Content{}
-	for _, n := range b.Graph.Enabled() {
-		var f Forecast
-		e := explain.Node{ID: n.ID, Component: n.Component, Host: n.Host, Needs: n.Build}
-		for _, s := range n.Sources {
-			e.Sources = append(e.Sources, sourceName(s))
-		}
-		for _, id := range n.Build {
-			if _, ok := contents[id]; !ok {
-				e.Open = append(e.Open, id)
+	enabled := b.Graph.Enabled()
+	out := make(map[string]Forecast, len(enabled))
+	nodes := make([]explain.Node, len(enabled))
+	contents := make(map[string]store.Content, len(enabled))
+	for _, wave := range waves(enabled) {
+		forecasts := make([]Forecast, len(wave))
+		_ = parallel.Each(len(wave), func(i int) error {
+			forecasts[i], nodes[wave[i]] = b.lookUp(ctx, enabled[wave[i]], contents, partial)
+			return nil
+		})
+		for i, f := range forecasts {
+			id := enabled[wave[i]].ID
+			out[id] = f
+			if f.Cached {
+				contents[id] = f.Action.Content
 			}
 		}
-		if len(e.Open) > 0 {
-			f.Unknown = e.Open[0] + " must be built first"
-		}
-		if partial || len(e.Open) == 0 {
-			k, err := b.keyWithout(ctx, n, contents, e.Open)
-			switch {
-			case err != nil:
-				f.Unknown, e.Problem = err.Error(), err.Error()
-			case len(e.Open) == 0:
-				f.Known, f.Key = true, k
-			}
-			e.Key = k
-		}
-		if f.Known {
-			if a, ok, err := b.Store.Lookup(n.Component, f.Key.ID); err == nil && ok {
-				f.Cached, f.Action = true, a
-				contents[n.ID] = a.Content
-				r := result(a)
-				e.Result = &r
-			}
-		}
-		out[n.ID] = f
-		nodes = append(nodes, e)
 	}
 	return out, nodes
+}
+
+// waves groups nodes, which stand behind those that they need: all needs of a
+// wave are in the ones before it. The elements are indexes.
+func waves(nodes []*plan.Node) [][]int {
+	var all [][]int
+	depth := make(map[string]int, len(nodes))
+	for i, n := range nodes {
+		d := 0
+		for _, id := range n.Build {
+			d = max(d, depth[id])
+		}
+		if d == len(all) {
+			all = append(all, nil)
+		}
+		all[d] = append(all[d], i)
+		depth[n.ID] = d + 1
+	}
+	return all
+}
+
+// lookUp asks the store about one node. contents are those of what it needs, as
+// far as they are known.
+func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]store.Content, partial bool) (Forecast, explain.Node) {
+	var f Forecast
+	e := explain.Node{ID: n.ID, Component: n.Component, Host: n.Host, Needs: n.Build}
+	for _, s := range n.Sources {
+		e.Sources = append(e.Sources, sourceName(s))
+	}
+	for _, id := range n.Build {
+		if _, ok := contents[id]; !ok {
+			e.Open = append(e.Open, id)
+		}
+	}
+	if len(e.Open) > 0 {
+		f.Unknown = e.Open[0] + " must be built first"
+	}
+	if partial || len(e.Open) == 0 {
+		k, err := b.keyWithout(ctx, n, contents, e.Open)
+		switch {
+		case err != nil:
+			f.Unknown, e.Problem = err.Error(), err.Error()
+		case len(e.Open) == 0:
+			f.Known, f.Key = true, k
+		}
+		e.Key = k
+	}
+	if f.Known {
+		if a, ok, err := b.Store.Lookup(n.Component, f.Key.ID); err == nil && ok {
+			f.Cached, f.Action = true, a
+			r := result(a)
+			e.Result = &r
+		}
+	}
+	return f, e
 }
 
 // history lists the earlier results of a component for a host. A history that

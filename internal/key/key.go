@@ -42,8 +42,10 @@ type Key struct {
 // that is added twice keeps both values, told apart by an index, so that
 // nothing that was added can be lost.
 type Builder struct {
-	lines map[string]string
+	lines []line // in the order in which they were added
 }
+
+type line struct{ name, value string }
 
 // Add records one input. Values that hold line breaks or other control
 // characters are quoted as Go strings, so that every input stays one line.
@@ -51,22 +53,33 @@ func (b *Builder) Add(name, value string) {
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.HasPrefix(value, `"`) {
 		value = strconv.Quote(value)
 	}
-	b.add(name, value)
+	b.lines = append(b.lines, line{name, value})
 }
 
-// add records a line under the first form of its name that is free.
-func (b *Builder) add(name, value string) {
-	if b.lines == nil {
-		b.lines = make(map[string]string)
+// sorted gives the lines by name, each name once: what was added under a name
+// that is taken gets the first form of it that is free.
+func (b *Builder) sorted() []line {
+	byName := func(x, y line) int { return strings.Compare(x.name, y.name) }
+	lines := slices.Clone(b.lines)
+	slices.SortStableFunc(lines, byName)
+	twice := false
+	for i := 1; i < len(lines) && !twice; i++ {
+		twice = lines[i].name == lines[i-1].name
 	}
-	base := name
-	for i := 2; ; i++ {
-		if _, taken := b.lines[name]; !taken {
-			break
+	if !twice {
+		return lines
+	}
+	taken := make(map[string]bool, len(lines))
+	for i, l := range b.lines {
+		name := l.name
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s#%d", l.name, n)
 		}
-		name = fmt.Sprintf("%s#%d", base, i)
+		taken[name] = true
+		lines[i] = line{name, l.value}
 	}
-	b.lines[name] = value
+	slices.SortFunc(lines, byName)
+	return lines
 }
 
 // List records values whose order matters as name.000, name.001, …, and an
@@ -76,8 +89,10 @@ func (b *Builder) List(name string, values []string) {
 		b.Add(name, "[]")
 		return
 	}
+	b.lines = slices.Grow(b.lines, len(values))
 	for i, v := range values {
-		b.Add(fmt.Sprintf("%s.%03d", name, i), v)
+		number := strconv.Itoa(i)
+		b.Add(name+"."+"000"[min(3, len(number)):]+number, v)
 	}
 }
 
@@ -100,8 +115,9 @@ func (b *Builder) Text(name, text string) {
 
 // Nest adds every line of another builder under a prefix.
 func (b *Builder) Nest(prefix string, other *Builder) {
-	for name, value := range other.lines {
-		b.add(prefix+"."+name, value)
+	b.lines = slices.Grow(b.lines, len(other.lines))
+	for _, l := range other.lines {
+		b.lines = append(b.lines, line{prefix + "." + l.name, l.value})
 	}
 }
 
@@ -109,8 +125,11 @@ func (b *Builder) Nest(prefix string, other *Builder) {
 func (b *Builder) Key() Key {
 	var text strings.Builder
 	text.WriteString(Salt + "\n")
-	for _, name := range slices.Sorted(maps.Keys(b.lines)) {
-		text.WriteString(name + "=" + b.lines[name] + "\n")
+	for _, l := range b.sorted() {
+		text.WriteString(l.name)
+		text.WriteByte('=')
+		text.WriteString(l.value)
+		text.WriteByte('\n')
 	}
 	sum := sha256.Sum256([]byte(text.String()))
 	return Key{ID: ID(hex.EncodeToString(sum[:])), Text: text.String()}

@@ -49,24 +49,25 @@ type Type struct {
 }
 
 // Types lists all step types by name.
-func Types() []Type {
-	return []Type{
-		{"adopt-llvm", "copy the machine's LLVM into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
-		{"audit", "check the stage: links, leaked paths, modes", func() Step { return new(Audit) }},
-		{"cmake", "configure a CMake project for Ninja", func() Step { return new(CMake) }},
-		{"copy", "copy files and folders, headers for instance", func() Step { return new(Copy) }},
-		{"fixup", "make the stage relocatable: run paths, modes, symbolic links", func() Step { return new(Fixup) }},
-		{"generate", "write a file", func() Step { return new(Generate) }},
-		{"install", "run the install rules of a CMake build into the stage", func() Step { return new(Install) }},
-		{"link", "make symbolic links", func() Step { return new(Link) }},
-		{"ninja", "build targets", func() Step { return new(Ninja) }},
-		{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
-	}
+func Types() []Type { return slices.Clone(types) }
+
+// types is a table and never changes.
+var types = []Type{
+	{"adopt-llvm", "copy the machine's LLVM into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
+	{"audit", "check the stage: links, leaked paths, modes", func() Step { return new(Audit) }},
+	{"cmake", "configure a CMake project for Ninja", func() Step { return new(CMake) }},
+	{"copy", "copy files and folders, headers for instance", func() Step { return new(Copy) }},
+	{"fixup", "make the stage relocatable: run paths, modes, symbolic links", func() Step { return new(Fixup) }},
+	{"generate", "write a file", func() Step { return new(Generate) }},
+	{"install", "run the install rules of a CMake build into the stage", func() Step { return new(Install) }},
+	{"link", "make symbolic links", func() Step { return new(Link) }},
+	{"ninja", "build targets", func() Step { return new(Ninja) }},
+	{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
 }
 
 // New makes an empty step of a type.
 func New(uses string) (Step, error) {
-	for _, t := range Types() {
+	for _, t := range types {
 		if t.Name == uses {
 			return t.New(), nil
 		}

@@ -121,7 +121,17 @@ func (t Toolchain) Text() string {
 // The sign @ is escaped too: a project with the policies of CMake 3.0 and older
 // would take @x@ for a variable (CMP0053).
 func Quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, `@`, `\@`).Replace(s) + `"`
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte('"')
+	for i := range len(s) {
+		if strings.IndexByte("\\\"$@", s[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // list joins the elements of a CMake list (cmake-language(7), "Lists").
@@ -143,7 +153,7 @@ func shellWord(s string) string {
 	if s != "" && strings.TrimFunc(s, safe) == "" {
 		return s
 	}
-	return "'" + strings.NewReplacer("'", `'\''`, "$", "$$").Replace(s) + "'"
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(s, "'", `'\''`), "$", "$$") + "'"
 }
 
 func systemName(p platform.Platform) string {

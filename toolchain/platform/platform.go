@@ -56,8 +56,8 @@ func Parse(name string) (Platform, error) {
 		}
 		return p, nil
 	}
-	for _, p := range All() {
-		if name == p.String() {
+	for _, p := range []Platform{linuxAMD64, linuxARM64, darwinARM64} {
+		if os, arch, ok := strings.Cut(name, "-"); ok && os == p.OS && arch == p.Arch {
 			return p, nil
 		}
 	}
