@@ -48,8 +48,13 @@ type App struct {
 	once  sync.Once
 	cache *statcache.Cache // see known
 
+	glances source.Glances
 	ballast ballast
 }
+
+// glance is long enough for a plan and the build that follows at once, and for
+// all components of one workspace.
+const glance = 2 * time.Second
 
 // New makes the app of this process.
 func New() *App {
@@ -57,7 +62,7 @@ func New() *App {
 	if err != nil {
 		dir = "."
 	}
-	return &App{Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Env: os.Environ(), Dir: dir, ballast: newBallast()}
+	return &App{Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Env: os.Environ(), Dir: dir, glances: source.Glances{For: glance}, ballast: newBallast()}
 }
 
 // Wishes override therock.yaml for one run. Empty fields override nothing.

@@ -269,16 +269,12 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 		return nil, err
 	}
 	return &source.Provider{
-		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glance: glance,
+		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
 		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: func(e fetch.Event) {
 			events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
 		}},
 	}, nil
 }
-
-// glance is long enough for a plan and the build that follows at once, and for
-// all components of one workspace.
-const glance = 2 * time.Second
 
 // apt answers where files of Debian's archive are, by the machine's own
 // configuration.

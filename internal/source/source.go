@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/archive"
 	"github.com/stonemason-hip/stonemason/internal/exit"
@@ -38,15 +37,11 @@ type Provider struct {
 	PoolURLs func(pool string) []string
 	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
 	Mirrors map[string][]string
-	// Glance is how long one look at a workspace serves; 0 looks each time. The
-	// plan asks for its id, and the build that follows at once asks again; and
-	// several components may be built from one workspace. Nothing is built
-	// wrongly when it changes meanwhile: Prepare notices.
-	Glance time.Duration
+	// Glances remembers looks at workspaces; nil looks each time.
+	Glances *Glances
 
 	mu        sync.Mutex
 	trees     []Tree
-	seen      map[string]*seen     // by workspace
 	downloads map[string]*download // by sha256: running, or failed
 }
 

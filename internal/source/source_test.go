@@ -189,7 +189,7 @@ func TestMoveInto(t *testing.T) {
 // and one look serves for a while when that is asked for.
 func TestWorkspaceChangesAfterItsKey(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "one"})
-	p := &Provider{Root: t.TempDir(), Glance: time.Hour}
+	p := &Provider{Root: t.TempDir(), Glances: &Glances{For: time.Hour}}
 	s := plan.Source{Name: "x", Workspace: dir}
 	before, err := p.Identity(t.Context(), s)
 	if err != nil {
@@ -204,7 +204,7 @@ func TestWorkspaceChangesAfterItsKey(t *testing.T) {
 	if _, err := prepare(t, p, s); exit.Of(err) != exit.Source || !strings.Contains(err.Error(), "workspace of x") || !strings.Contains(err.Error(), "build again") {
 		t.Errorf("prepared from a workspace that is not the key's: %v", err)
 	}
-	p.Glance = 0
+	p.Glances.For = 0
 	if again, err := p.Identity(t.Context(), s); err != nil || again == before {
 		t.Errorf("a changed workspace keeps its id: %q, %v", again, err)
 	}

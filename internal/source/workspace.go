@@ -12,6 +12,18 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
 
+// Glances lets one look at a workspace serve for a while, for all providers that
+// share it. A plan asks for its id, and the build that follows at once asks
+// again; and several components may be built from one workspace. Nothing is
+// built wrongly when it changes meanwhile: Prepare notices.
+type Glances struct {
+	// For is how long.
+	For time.Duration
+
+	mu   sync.Mutex
+	seen map[string]*seen // by folder
+}
+
 // seen is a workspace as it was looked at last.
 type seen struct {
 	mu sync.Mutex // held while it is looked at
@@ -30,24 +42,36 @@ func (p *Provider) workspace(dir string) *treehash.Workspace {
 }
 
 // lookedAt is what is known of a workspace in this run.
-func (p *Provider) lookedAt(dir string) *seen {
+func (g *Glances) lookedAt(dir string) *seen {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.seen == nil {
+		g.seen = map[string]*seen{}
+	}
+	if g.seen[dir] == nil {
+		g.seen[dir] = &seen{}
+	}
+	return g.seen[dir]
+}
+
+// glances are the shared ones, or some of the provider's own: it has to know in
+// any case which id it gave.
+func (p *Provider) glances() *Glances {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.seen == nil {
-		p.seen = map[string]*seen{}
+	if p.Glances == nil {
+		p.Glances = &Glances{}
 	}
-	if p.seen[dir] == nil {
-		p.seen[dir] = &seen{}
-	}
-	return p.seen[dir]
+	return p.Glances
 }
 
 // workspaceID is the content id of a workspace.
 func (p *Provider) workspaceID(ctx context.Context, dir string) (string, error) {
-	s := p.lookedAt(dir)
+	g := p.glances()
+	s := g.lookedAt(dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.id != "" && time.Since(s.at) < p.Glance {
+	if s.id != "" && time.Since(s.at) < g.For {
 		return s.id, nil
 	}
 	at := time.Now()
@@ -62,7 +86,7 @@ func (p *Provider) workspaceID(ctx context.Context, dir string) (string, error) 
 // copyWorkspace copies what the last id of the workspace was made of, and
 // nothing else: what is built is what the key names.
 func (p *Provider) copyWorkspace(ctx context.Context, dir, into string) error {
-	s := p.lookedAt(dir)
+	s := p.glances().lookedAt(dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := p.workspace(dir)
