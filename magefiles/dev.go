@@ -26,9 +26,9 @@ func Lint(ctx context.Context) error {
 	return door(dev.Lint(ctx, os.Stdout, os.Stderr))
 }
 
-// Bench measures this machine and writes docs/benchmarks.md.
-func Bench(ctx context.Context) error {
-	return door(app.New().Bench(ctx))
+// Bench measures us beside the alternatives on this machine and writes docs/benchmarks.md.
+func Bench(ctx context.Context, only *string) error {
+	return door(app.New().Bench(ctx, app.BenchOptions{Only: value(only)}))
 }
 
 // Compile makes the standalone binary bin/therock, with the same verbs.
