@@ -55,12 +55,12 @@ func All() []Info {
 		{Lock, "lock", "therock.lock does not match therock.yaml"},
 		{Source, "source", "a source could not be fetched, or is not what the lock says"},
 		{Patch, "patch", "a patch does not apply"},
-		{Verify, "verify", "verifying or auditing a bundle found something wrong"},
+		{Verify, "verify", "a check found something wrong: the audit, verify, store:verify, or repro (two builds differ)"},
 		{Smoke, "smoke", "an example did not compile, or its code object is not as it should be"},
 		{Unsupported, "unsupported", "this host cannot do that, or there is nothing to do for it"},
 		{Resources, "resources", "not enough disk space or memory"},
 		{Internal, "internal", "a mistake in the program itself"},
-		{Interrupted, "interrupted", "stopped by Ctrl-C or a termination signal"},
+		{Interrupted, "interrupted", "stopped by Ctrl-C, a termination signal, or the end of its terminal"},
 	}
 }
 
