@@ -291,4 +291,3 @@ func (b *benches) bundle(ctx context.Context) error {
 		Theirs: b.run(b.project.Root, nil, "find", b.dist, "-type", "f", "-exec", "sha256sum", "{}", "+"), Alternative: "`sha256sum` of its files",
 	})
 }
-

@@ -18,11 +18,12 @@ import (
 // isolate has the programs that a node's steps run see no network, write in
 // the node's own folders only, and find nothing of the user's, of a ROCm that
 // is installed, or of components that are not among the node's needs. writable
-// are further folders of the node's that may be written.
+// are further folders of the node's that may be written. For a person the
+// programs get a session of their own, apart from the terminal's.
 //
 // It changes no result: what a step needs is in its key, and the rest is what
 // is kept from it here.
-func (b *Builder) isolate(ctx context.Context, r *step.Run, writable ...string) error {
+func (b *Builder) isolate(ctx context.Context, r *step.Run, person bool, writable ...string) error {
 	if b.Machine.Isolation == spec.IsolationOff {
 		return nil
 	}
@@ -40,6 +41,7 @@ func (b *Builder) isolate(ctx context.Context, r *step.Run, writable ...string) 
 	if err != nil {
 		return err
 	}
+	policy.NewSession = person
 	r.Wrap = func(argv []string) []string { return sandbox.Wrap(status.Program, policy, argv) }
 	return nil
 }

@@ -55,13 +55,13 @@ func TestWhatAStepMayAccess(t *testing.T) {
 func TestRequiredIsolationIsNoWish(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no bubblewrap
 	b := &Builder{Machine: &machine.Machine{Isolation: spec.IsolationRequired}}
-	if err := b.isolate(t.Context(), &step.Run{}); exit.Of(err) != exit.Preflight {
+	if err := b.isolate(t.Context(), &step.Run{}, false); exit.Of(err) != exit.Preflight {
 		t.Errorf("%v", err)
 	}
 	for _, mode := range []spec.Isolation{"", spec.IsolationAuto, spec.IsolationOff} {
 		b := &Builder{Machine: &machine.Machine{Isolation: mode}}
 		r := &step.Run{}
-		if err := b.isolate(t.Context(), r); err != nil || r.Wrap != nil {
+		if err := b.isolate(t.Context(), r, false); err != nil || r.Wrap != nil {
 			t.Errorf("%q: %v", mode, err)
 		}
 	}

@@ -54,7 +54,7 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer, person
 		if person && len(n.Sources) > 0 {
 			writable = []string{s.run.Source}
 		}
-		err = b.isolate(ctx, s.run, writable...)
+		err = b.isolate(ctx, s.run, person, writable...)
 	}
 	if err != nil {
 		unlock()

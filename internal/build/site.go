@@ -135,7 +135,7 @@ func (s *site) steps(ctx context.Context) error {
 	if err := s.source(ctx); err != nil {
 		return err
 	}
-	if err := s.b.isolate(ctx, s.run); err != nil {
+	if err := s.b.isolate(ctx, s.run, false); err != nil {
 		return err
 	}
 	staged := false

@@ -32,6 +32,12 @@ type Access struct {
 // Policy is an Access that has been held against the file system: what is done
 // to which place, outer places before inner ones, so that the innermost counts.
 type Policy struct {
+	// NewSession cuts the program off from the terminal that it is started at.
+	// One that leads a session of its own already, as those of package child,
+	// needs no other; and what is left of a second one after bubblewrap's end
+	// could not be told to be the program's, nor what it has used be counted.
+	NewSession bool
+
 	places []place
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stonemason-hip/stonemason/internal/child"
 )
 
 // bench is a work folder and what is around it, all below one hidden folder.
@@ -121,6 +123,31 @@ func TestWritesOnlyWhereItMay(t *testing.T) {
 		t.Error("a file in /tmp of the sandbox is in the machine's /tmp")
 	}
 	b.refuses("cat /tmp/"+name, "No such file")
+}
+
+// What a program uses inside is counted, with all that it starts: bubblewrap
+// ends without waiting for the process that it runs inside.
+func TestWhatIsUsedIsCounted(t *testing.T) {
+	b := newBench(t)
+	policy, err := Resolve(b.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `/bin/sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'; dd if=/dev/zero of=/dev/null bs=100M count=1 2>/dev/null`
+	run := func(argv []string) child.Usage {
+		usage, err := child.Run(t.Context(), child.Command{Path: argv[0], Args: argv[1:], Dir: b.work, Env: []string{"PATH=/usr/bin:/bin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return usage
+	}
+	free, inside := run([]string{"/bin/sh", "-c", script}), run(Wrap(b.status.Program, policy, []string{"/bin/sh", "-c", script}))
+	if free.CPU < 50*time.Millisecond || free.MaxRSS < 100<<20 {
+		t.Fatalf("the script uses too little to be measured: %+v", free)
+	}
+	if inside.CPU < free.CPU/3 || inside.MaxRSS < 100<<20 {
+		t.Errorf("outside it uses %+v, inside %+v", free, inside)
+	}
 }
 
 func TestWhatIsHidden(t *testing.T) {

@@ -18,11 +18,14 @@ import "slices"
 func Wrap(program string, p Policy, argv []string) []string {
 	out := []string{
 		program,
-		"--die-with-parent", "--new-session",
+		"--die-with-parent",
 		"--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", "localhost",
 		"--cap-drop", "ALL",
 		"--ro-bind", "/", "/",
 		"--dev", "/dev", "--proc", "/proc",
+	}
+	if p.NewSession {
+		out = append(out, "--new-session")
 	}
 	for _, one := range p.places {
 		switch one.kind {
