@@ -77,7 +77,11 @@ func (a *App) Report(ctx context.Context, o ReportOptions) error {
 		if err := f.write(&b); err != nil {
 			return err
 		}
-		if err := renameio.WriteFile(f.name, b.Bytes(), 0o644); err != nil {
+		err := os.MkdirAll(filepath.Dir(f.name), 0o755)
+		if err == nil {
+			err = renameio.WriteFile(f.name, b.Bytes(), 0o644)
+		}
+		if err != nil {
 			return exit.With(exit.Failure, fmt.Errorf("report: %w", err))
 		}
 		fmt.Fprintf(a.Out, "wrote %s, %s\n", relative(p.Root, f.name), ui.Bytes(int64(b.Len())))

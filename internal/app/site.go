@@ -148,6 +148,13 @@ func (a *App) enter(ctx context.Context, o SiteOptions, person bool) (*build.Sit
 		}
 		return nil, exit.Withf(exit.Usage, "%s is planned for %s: choose one with -host", o.Component, strings.Join(hosts, ", "))
 	}
+	if n := nodes[0]; o.Step != "" && !slices.ContainsFunc(n.Steps, func(s plan.Step) bool { return s.Name == o.Step }) {
+		var names []string
+		for _, s := range n.Steps {
+			names = append(names, s.Name)
+		}
+		return nil, exit.Withf(exit.Usage, "%s has no step %q: there is %s", n.Component, o.Step, strings.Join(names, ", "))
+	}
 	return b.Enter(ctx, nodes[0], a.Out, person)
 }
 

@@ -59,11 +59,21 @@ func (s *site) trusted(err error) error {
 // linkMemory is what a link of an LLVM-sized program needs, in bytes.
 const linkMemory = 4 << 30
 
+// sweep ends what a build that was killed has left running in the work folder:
+// compilers outlive their ninja. Whoever calls it holds the node's lock, so
+// nobody else's processes are there.
+func (s *site) sweep(ctx context.Context) {
+	if _, err := os.Lstat(s.work); err == nil {
+		child.Sweep(ctx, step.Mark(filepath.Join(s.work, "tmp")))
+	}
+}
+
 // open makes the work folder ready. What finished steps left is gone on with;
 // where none is known, where a person has been at work, or when fresh is wished
 // for, all of the folder goes. The
 // stage never stays.
-func (s *site) open(fresh bool) error {
+func (s *site) open(ctx context.Context, fresh bool) error {
+	s.sweep(ctx)
 	var err error
 	if s.done, err = loadProgress(s.work, s.key); err != nil {
 		return err
