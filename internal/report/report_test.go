@@ -344,6 +344,45 @@ func TestManyStepsAreHeard(t *testing.T) {
 	}
 }
 
+// A build that goes on after failures may have more of them than are listened
+// to at once; each is told with its own error.
+func TestManyFailuresAreHeard(t *testing.T) {
+	s := newStory(t)
+	for i := range 3 * maxListened {
+		n := fmt.Sprint("n", i)
+		s.at(i, trace.Event{Kind: trace.NodeStart, Node: n})
+		s.at(i, trace.Event{Kind: trace.StepStart, Node: n, Step: "s"})
+		s.at(i, trace.Event{Kind: trace.StepOutput, Node: n, Step: "s", Msg: "a.c:1:1: error: of " + n})
+		s.at(i, trace.Event{Kind: trace.StepEnd, Node: n, Step: "s", Outcome: trace.Failed})
+		s.at(i, trace.Event{Kind: trace.NodeEnd, Node: n, Outcome: trace.Failed})
+	}
+	for _, n := range s.read().Nodes {
+		if f := n.Failure; f == nil || len(f.Errors) != 1 || f.Errors[0] != "a.c:1:1: error: of "+n.Component {
+			t.Fatalf("%s: %+v", n.ID, f)
+		}
+	}
+}
+
+// A clock that is set from one end of time to the other makes no number that
+// is less than nothing.
+func TestClockFromEndToEnd(t *testing.T) {
+	s := newStory(t)
+	s.file.Emit(trace.Event{Time: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), Kind: trace.BuildStart})
+	for _, year := range []int{9000, 1, 2026} {
+		e := trace.Event{Time: time.Date(year, 1, 2, 0, 0, 0, 0, time.UTC), Node: fmt.Sprint("n", year), Step: "s"}
+		for _, e.Kind = range []trace.Kind{trace.NodeStart, trace.StepStart, trace.StepEnd, trace.NodeEnd} {
+			e.Duration, e.Outcome = time.Hour, trace.Built
+			s.file.Emit(e)
+		}
+	}
+	r := s.read()
+	for _, n := range r.Nodes {
+		if n.Start < 0 || n.End < n.Start || n.Steps[0].End < n.Steps[0].Start || n.Duration() != time.Hour || r.Wall < n.End {
+			t.Errorf("%s: %v to %v, step %v to %v, of %v", n.ID, n.Start, n.End, n.Steps[0].Start, n.Steps[0].End, r.Wall)
+		}
+	}
+}
+
 // The required fields of the Trace Event Format, kind by kind.
 func TestTraceFormat(t *testing.T) {
 	r := eventful(t, 40)
