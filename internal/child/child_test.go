@@ -97,6 +97,28 @@ func TestCancellingEndsTheWholeTree(t *testing.T) {
 	}
 }
 
+// Where the processes cannot be listed, for want of a descriptor for instance,
+// a cancelled program and its group end all the same.
+func TestEndingWithoutATable(t *testing.T) {
+	c, dir := shell(t, `trap '' TERM; sh -c 'trap "" TERM; echo $$ > x; mv x a.pid; while :; do sleep 1; done' & while :; do sleep 1; done`, nil)
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, c.Env, &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone, ready := make(chan struct{}), make(chan struct{})
+	go func() { _ = cmd.Wait(); close(gone) }()
+	when(dir, 1, func() { close(ready) })
+	<-ready
+	tr := &tree{leader: cmd.Process.Pid, known: map[int]uint64{}, table: func() ([]process, error) { return nil, syscall.EMFILE }}
+	tr.end(gone, true)
+	<-gone
+	if left := alive(t, dir); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+	tr.end(gone, false) // there is nothing left to end
+}
+
 // What a program leaves behind when it ends by itself is ended, and does not
 // keep Run waiting for its output.
 func TestLeftoversEndWithTheProgram(t *testing.T) {

@@ -25,6 +25,8 @@ type tree struct {
 	known map[int]uint64
 	// usage is that of adopted processes, whom the leader never waited for.
 	usage Usage
+	// table lists all processes; nil means processes.
+	table func() ([]process, error)
 }
 
 // end ends the tree; gone is closed when the leader has been waited for. Of a
@@ -71,9 +73,19 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 // living finds who of the tree lives, and buries the adopted dead.
 func (t *tree) living(cancelled bool) []process {
 	self := os.Getpid()
-	all, err := processes()
+	table := t.table
+	if table == nil {
+		table = processes
+	}
+	all, err := table()
 	if err != nil {
-		return nil
+		// There is no /proc, or no descriptor free to read it. The leader's
+		// process group can be told to end all the same (kill(2), a negative
+		// number), and ninja hands that on.
+		if t.leader == 0 || t.waited {
+			return nil
+		}
+		return []process{{pid: -t.leader}}
 	}
 	var living []process
 	for _, p := range t.members(all, self, cancelled) {
