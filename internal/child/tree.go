@@ -50,12 +50,12 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 			return // not even killed: it hangs in the kernel
 		}
 		for _, p := range living {
-			switch {
-			case after < termGrace && !told[p.pid]:
+			switch due(after, p.pid == t.leader, told[p.pid]) {
+			case syscall.SIGTERM:
 				_ = syscall.Kill(p.pid, syscall.SIGTERM)
-				_ = syscall.Kill(p.pid, syscall.SIGCONT)
+				_ = syscall.Kill(p.pid, syscall.SIGCONT) // one that is stopped hears nothing
 				told[p.pid] = true
-			case after >= leaderGrace, after >= termGrace && p.pid != t.leader:
+			case syscall.SIGKILL:
 				_ = syscall.Kill(p.pid, syscall.SIGKILL)
 			}
 		}
@@ -68,6 +68,18 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 		}
 		time.Sleep(tick)
 	}
+}
+
+// due is the signal that a process is to get so long after an ending began, 0
+// for none: the leader is left the time to see its commands end.
+func due(after time.Duration, leader, told bool) syscall.Signal {
+	switch {
+	case after < termGrace && !told:
+		return syscall.SIGTERM
+	case after >= leaderGrace, after >= termGrace && !leader:
+		return syscall.SIGKILL
+	}
+	return 0
 }
 
 // living finds who of the tree lives, and buries the adopted dead.
