@@ -123,7 +123,7 @@ func TestEndingWithoutATable(t *testing.T) {
 // keep Run waiting for its output.
 func TestLeftoversEndWithTheProgram(t *testing.T) {
 	out := new(bytes.Buffer)
-	c, dir := shell(t, stubborn+"while test $(ls | grep -c "[.]pid$") -lt 4; do sleep 0.1; done; echo done", out)
+	c, dir := shell(t, stubborn+"while test $(ls | grep -c '[.]pid$') -lt 4; do sleep 0.1; done; echo done", out)
 	if _, err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
