@@ -146,6 +146,29 @@ func TestWhatIsHidden(t *testing.T) {
 
 // The environment is the caller's but for PWD, which Go's os/exec and shells
 // set as well.
+// Nothing is shared with the machine by which processes find each other: shared
+// memory and queues, the host's name, the session with its terminal.
+func TestNamespaces(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"ipc", "uts", "net", "pid", "mnt"} {
+		ours, err := os.Readlink("/proc/self/ns/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inside := b.sh("readlink /proc/self/ns/" + name); inside == ours || !strings.HasPrefix(inside, name+":") {
+			t.Errorf("inside the namespace is %s, outside %s", inside, ours)
+		}
+	}
+	// The session of a process whose leader is outside reads 0 inside
+	// (pid_namespaces(7)).
+	if session := b.sh("cut -d' ' -f6 /proc/self/stat"); session == "0" {
+		t.Error("the session is that of the machine")
+	}
+	if host := b.sh("uname -n"); host != "localhost" {
+		t.Errorf("the host is called %q", host)
+	}
+}
+
 func TestTheEnvironmentIsTheCallers(t *testing.T) {
 	b := newBench(t)
 	cmd := b.command("/usr/bin/env")
