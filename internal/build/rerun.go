@@ -41,6 +41,7 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer, person
 		return nil, err
 	}
 	s := &site{b: b, n: n, key: k, contents: contents, jobs: max(1, b.Jobs), work: b.Work(n, k.ID), log: log}
+	s.takeOver(ctx)
 	if s.done, err = loadProgress(s.work, s.key); err == nil && len(s.done.Steps) == 0 && !s.done.Touched {
 		err = s.open(true)
 	} else if err == nil {

@@ -85,6 +85,14 @@ func (s *site) open(fresh bool) error {
 	return s.furnish()
 }
 
+// takeOver ends what a killed build has left running in the work folder, which
+// this process has the lock of: it would write on, into the stage too.
+func (s *site) takeOver(ctx context.Context) {
+	if _, err := os.Lstat(s.work); err == nil {
+		child.Sweep(ctx, step.Mark(filepath.Join(s.work, "tmp")))
+	}
+}
+
 // discard removes a work folder, what vouches for the rest first: of a removal
 // that is cut short nothing must be left that a later build would go on with.
 func discard(work string) error {

@@ -226,13 +226,17 @@ func quoteAll(args []string) []string {
 	return out
 }
 
+// Mark is the entry of its environment by which a child process of a node is
+// known wherever it has gone (child.Command): the node's own folder tmp.
+func Mark(tmp string) string { return "TMPDIR=" + tmp }
+
 // Environment is the environment of a child process: what every build needs
 // and nothing of the user's. home and tmp are the node's own folders, path
 // the search path.
 func Environment(home, tmp string, path []string) []string {
 	return []string{
 		"HOME=" + home,
-		"TMPDIR=" + tmp,
+		Mark(tmp),
 		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
 		"LANG=C.UTF-8",
 		"LC_ALL=C.UTF-8",
