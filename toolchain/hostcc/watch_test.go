@@ -201,3 +201,18 @@ func TestDetectAsksScripts(t *testing.T) {
 		}
 	}
 }
+
+// What the user's environment says to a compiler plays no part.
+func TestDetectIgnoresTheEnvironment(t *testing.T) {
+	o := Options{Path: "/usr/bin:/bin"}
+	want, err := Detect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"CPATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"} {
+		t.Setenv(name, "/nowhere/")
+	}
+	if got, err := Detect(t.Context(), o); err != nil || got != want {
+		t.Errorf("found %+v, %v; want %+v", got, err, want)
+	}
+}
