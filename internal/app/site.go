@@ -15,6 +15,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/trace"
 )
 
@@ -72,7 +73,13 @@ func (a *App) Shell(ctx context.Context, o SiteOptions) error {
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = s.Folder()
-	cmd.Env = append(slices.Clone(r.Env), "TERM="+orDumb(a.getenv("TERM")), "PS1="+o.Component+" \\W \\$ ")
+	// A temporary folder below that of the steps: what a person leaves running, an
+	// editor for instance, is not taken for a killed build's (child.Sweep).
+	tmp := filepath.Join(r.Work, "tmp", "shell")
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return err
+	}
+	cmd.Env = append(slices.Clone(r.Env), step.Mark(tmp), "TERM="+orDumb(a.getenv("TERM")), "PS1="+o.Component+" \\W \\$ ")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
 	// Ctrl-C at a shell is meant for what runs in it.
 	defer interrupt.LeaveToChild()()

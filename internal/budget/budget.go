@@ -265,6 +265,7 @@ func (l *Lease) End() {
 	}
 	l.ended = true
 	l.b.grow(l, -l.tokens)
+	l.taken = 0
 	for i, other := range l.b.leases {
 		if other == l {
 			l.b.leases = append(l.b.leases[:i:i], l.b.leases[i+1:]...)

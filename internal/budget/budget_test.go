@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"slices"
 	"testing"
 )
@@ -207,6 +208,37 @@ func TestTheLateOneDoesNotStarve(t *testing.T) {
 	two.End()
 	one.End()
 	if b.free != 6 {
+		t.Errorf("%d of 6 tokens", b.free)
+	}
+}
+
+// broken is an outlet that takes no tokens, as a pipe that was closed.
+type broken struct{ pool }
+
+func (*broken) Put(int) error { return errors.New("closed") }
+
+// Tokens that an outlet does not take are not lost with it, and nobody gives
+// back more than was taken, or twice.
+func TestNoTokenIsLostOrMade(t *testing.T) {
+	b := quiet(6, 0)
+	one := begin(t, b, 0)
+	one.Open(new(broken))
+	if one.tokens != 1 || b.free != 5 {
+		t.Errorf("%d tokens and %d free, though the outlet took none", one.tokens, b.free)
+	}
+	two := begin(t, b, 0)
+	if n := two.Take(2); n != 2 {
+		t.Errorf("took %d", n)
+	}
+	two.Give(5)
+	if two.tokens != 1 || b.free != 4 {
+		t.Errorf("%d tokens, %d free", two.tokens, b.free)
+	}
+	two.Take(2)
+	two.End()
+	two.Give(2) // too late: all had come back already
+	one.End()
+	if b.free != 6 || b.used != 0 {
 		t.Errorf("%d of 6 tokens", b.free)
 	}
 }

@@ -41,10 +41,10 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer, person
 		return nil, err
 	}
 	s := &site{b: b, n: n, key: k, contents: contents, jobs: max(1, b.Jobs), work: b.Work(n, k.ID), log: log}
+	s.takeOver(ctx)
 	if s.done, err = loadProgress(s.work, s.key); err == nil && len(s.done.Steps) == 0 && !s.done.Touched {
-		err = s.open(ctx, true)
+		err = s.open(true)
 	} else if err == nil {
-		s.sweep(ctx)
 		err = s.furnish()
 	}
 	if err == nil {
@@ -224,7 +224,7 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 		return "", fmt.Errorf("build: %s is there already", work)
 	}
 	s := &site{b: b, n: n, key: k, contents: contents, jobs: max(1, b.Jobs), work: work, log: log}
-	if err := s.open(ctx, true); err != nil {
+	if err := s.open(true); err != nil {
 		return "", err
 	}
 	if err := s.steps(ctx); err != nil {

@@ -59,21 +59,11 @@ func (s *site) trusted(err error) error {
 // linkMemory is what a link of an LLVM-sized program needs, in bytes.
 const linkMemory = 4 << 30
 
-// sweep ends what a build that was killed has left running in the work folder:
-// compilers outlive their ninja. Whoever calls it holds the node's lock, so
-// nobody else's processes are there.
-func (s *site) sweep(ctx context.Context) {
-	if _, err := os.Lstat(s.work); err == nil {
-		child.Sweep(ctx, step.Mark(filepath.Join(s.work, "tmp")))
-	}
-}
-
 // open makes the work folder ready. What finished steps left is gone on with;
 // where none is known, where a person has been at work, or when fresh is wished
 // for, all of the folder goes. The
 // stage never stays.
-func (s *site) open(ctx context.Context, fresh bool) error {
-	s.sweep(ctx)
+func (s *site) open(fresh bool) error {
 	var err error
 	if s.done, err = loadProgress(s.work, s.key); err != nil {
 		return err
@@ -93,6 +83,14 @@ func (s *site) open(ctx context.Context, fresh bool) error {
 		return fmt.Errorf("build: %w", err)
 	}
 	return s.furnish()
+}
+
+// takeOver ends what a killed build has left running in the work folder, which
+// this process has the lock of: it would write on, into the stage too.
+func (s *site) takeOver(ctx context.Context) {
+	if _, err := os.Lstat(s.work); err == nil {
+		child.Sweep(ctx, step.Mark(filepath.Join(s.work, "tmp")))
+	}
 }
 
 // discard removes a work folder, what vouches for the rest first: of a removal

@@ -97,11 +97,33 @@ func TestCancellingEndsTheWholeTree(t *testing.T) {
 	}
 }
 
+// Where the processes cannot be listed, for want of a descriptor for instance,
+// a cancelled program and its group end all the same.
+func TestEndingWithoutATable(t *testing.T) {
+	c, dir := shell(t, `trap '' TERM; sh -c 'trap "" TERM; echo $$ > x; mv x a.pid; while :; do sleep 1; done' & while :; do sleep 1; done`, nil)
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, c.Env, &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gone, ready := make(chan struct{}), make(chan struct{})
+	go func() { _ = cmd.Wait(); close(gone) }()
+	when(dir, 1, func() { close(ready) })
+	<-ready
+	tr := &tree{leader: cmd.Process.Pid, known: map[int]uint64{}, table: func() ([]process, error) { return nil, syscall.EMFILE }}
+	tr.end(gone, true)
+	<-gone
+	if left := alive(t, dir); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+	tr.end(gone, false) // there is nothing left to end
+}
+
 // What a program leaves behind when it ends by itself is ended, and does not
 // keep Run waiting for its output.
 func TestLeftoversEndWithTheProgram(t *testing.T) {
 	out := new(bytes.Buffer)
-	c, dir := shell(t, stubborn+"while test $(ls *.pid | wc -l) -lt 4; do sleep 0.1; done; echo done", out)
+	c, dir := shell(t, stubborn+"while test $(ls | grep -c '[.]pid$') -lt 4; do sleep 0.1; done; echo done", out)
 	if _, err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +140,73 @@ func TestEndingIsPoliteFirst(t *testing.T) {
 	when(dir, 1, cancel)
 	if _, err := Run(ctx, c); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "tidied\n") {
 		t.Errorf("error %v, output %q", err, out)
+	}
+}
+
+// One that is stopped cannot heed a signal before it goes on.
+func TestAStoppedProgramIsToldToo(t *testing.T) {
+	out := new(bytes.Buffer)
+	c, dir := shell(t, `trap 'echo tidied; exit 0' TERM; echo $$ > x; mv x a.pid; kill -STOP $$; while :; do sleep 0.05; done`, out)
+	ctx, cancel := context.WithCancel(t.Context())
+	when(dir, 1, func() {
+		text, _ := os.ReadFile(filepath.Join(dir, "a.pid"))
+		for stopped := false; !stopped; {
+			stat, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
+			stopped = len(stat) == 0 || bytes.Contains(stat, []byte(") T "))
+		}
+		cancel()
+	})
+	if _, err := Run(ctx, c); !errors.Is(err, context.Canceled) || !strings.HasSuffix(out.String(), "tidied\n") {
+		t.Errorf("error %v, output %q", err, out)
+	}
+}
+
+func TestTheLeaderIsKilledLast(t *testing.T) {
+	for _, c := range []struct {
+		after        time.Duration
+		leader, told bool
+		want         syscall.Signal
+	}{
+		{0, false, false, syscall.SIGTERM},
+		{0, true, false, syscall.SIGTERM},
+		{termGrace - 1, true, false, syscall.SIGTERM}, // one that was found late
+		{tick, false, true, 0},
+		{termGrace, false, true, syscall.SIGKILL},
+		{termGrace, false, false, syscall.SIGKILL},
+		{termGrace, true, true, 0},
+		{leaderGrace - 1, true, true, 0},
+		{leaderGrace, true, true, syscall.SIGKILL},
+	} {
+		if got := due(c.after, c.leader, c.told); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// Who has left its session, its parents and its environment belongs to nobody
+// that can be told: as long as nothing is cancelled, another command's end does
+// not end it.
+func TestStraysOfOthersAreLeftAlone(t *testing.T) {
+	other, dir := shell(t, `(env -i PATH=$PATH setsid sh -c 'echo $$ > x; mv x stray.pid; while ! test -e stop; do sleep 0.05; done; mv stray.pid ended' &)
+		while ! test -e ended; do sleep 0.05; done`, nil)
+	ended := make(chan error)
+	go func() { _, err := Run(t.Context(), other); ended <- err }()
+	ready := make(chan struct{})
+	when(dir, 1, func() { close(ready) })
+	<-ready
+	one, _ := shell(t, "exit 0", nil)
+	if _, err := Run(t.Context(), one); err != nil {
+		t.Error(err)
+	}
+	if left := alive(t, dir); len(left) != 1 {
+		t.Error("the other command lost its stray")
+		_ = os.WriteFile(filepath.Join(dir, "ended"), nil, 0o644)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -25,6 +25,8 @@ type tree struct {
 	known map[int]uint64
 	// usage is that of adopted processes, whom the leader never waited for.
 	usage Usage
+	// table lists all processes; nil means processes.
+	table func() ([]process, error)
 }
 
 // end ends the tree; gone is closed when the leader has been waited for. Of a
@@ -48,12 +50,12 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 			return // not even killed: it hangs in the kernel
 		}
 		for _, p := range living {
-			switch {
-			case after < termGrace && !told[p.pid]:
+			switch due(after, p.pid == t.leader, told[p.pid]) {
+			case syscall.SIGTERM:
 				_ = syscall.Kill(p.pid, syscall.SIGTERM)
-				_ = syscall.Kill(p.pid, syscall.SIGCONT)
+				_ = syscall.Kill(p.pid, syscall.SIGCONT) // one that is stopped hears nothing
 				told[p.pid] = true
-			case after >= leaderGrace, after >= termGrace && p.pid != t.leader:
+			case syscall.SIGKILL:
 				_ = syscall.Kill(p.pid, syscall.SIGKILL)
 			}
 		}
@@ -68,12 +70,34 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 	}
 }
 
+// due is the signal that a process is to get so long after an ending began, 0
+// for none: the leader is left the time to see its commands end.
+func due(after time.Duration, leader, told bool) syscall.Signal {
+	switch {
+	case after < termGrace && !told:
+		return syscall.SIGTERM
+	case after >= leaderGrace, after >= termGrace && !leader:
+		return syscall.SIGKILL
+	}
+	return 0
+}
+
 // living finds who of the tree lives, and buries the adopted dead.
 func (t *tree) living(cancelled bool) []process {
 	self := os.Getpid()
-	all, err := processes()
+	table := t.table
+	if table == nil {
+		table = processes
+	}
+	all, err := table()
 	if err != nil {
-		return nil
+		// There is no /proc, or no descriptor free to read it. The leader's
+		// process group can be told to end all the same (kill(2), a negative
+		// number), and ninja hands that on.
+		if t.leader == 0 || t.waited {
+			return nil
+		}
+		return []process{{pid: -t.leader}}
 	}
 	var living []process
 	for _, p := range t.members(all, self, cancelled) {

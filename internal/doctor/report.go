@@ -145,7 +145,7 @@ func Check(ctx context.Context, needs Needs) *Report {
 		byName[it.Name] = len(r.Items)
 		r.Items = append(r.Items, it)
 	}
-	if it, found := checkJobs(r.Items); found {
+	if it, found := checkJobs(ctx, h, r.Items); found {
 		r.Items = append(r.Items, it)
 	}
 	r.Items = append(r.Items, checkWritable(needs.Disk)...)
@@ -253,17 +253,27 @@ func checkCores() Item {
 }
 
 // checkJobs says how components that are built at once come by their processes.
-func checkJobs(items []Item) (Item, bool) {
-	for _, it := range items {
-		if v, ok := parseVersion(it.Found); ok && it.Name == "ninja" && it.Status == OK {
-			// ninja 1.13's release notes: "support for the GNU jobserver".
-			if v.less(version{1, 13}) {
-				return Item{Name: "jobs", Status: OK, Found: "divided among components: ninja 1.13 would share them"}, true
-			}
-			return Item{Name: "jobs", Status: OK, Found: "shared among components: ninja knows the jobserver"}, true
+func checkJobs(ctx context.Context, h Host, items []Item) (Item, bool) {
+	i := slices.IndexFunc(items, func(it Item) bool { return it.Name == "ninja" && it.Status == OK })
+	if i < 0 {
+		return Item{}, false
+	}
+	it := Item{Name: "jobs", Status: OK, Found: "shared among components: ninja knows the jobserver"}
+	// ninja 1.13's release notes: "support for the GNU jobserver".
+	if v, ok := parseVersion(items[i].Found); !ok || v.less(version{1, 13}) {
+		it.Found = "divided among components: ninja 1.13 would share them"
+		return it, true
+	}
+	// A make that one of ninja's commands runs must understand it too: by name
+	// from 4.4 on (GNU make's NEWS).
+	if path := h.lookPath("make"); path != "" {
+		out, err := h.output(ctx, path, "--version")
+		text, gnu := strings.CutPrefix(out, "GNU Make ")
+		if v, ok := parseVersion(text); err != nil || !gnu || !ok || v.less(version{4, 4}) {
+			it.Found = "divided among components: make 4.4 would share them with ninja"
 		}
 	}
-	return Item{}, false
+	return it, true
 }
 
 func checkTerminal(tty bool) Item {

@@ -257,6 +257,25 @@ func TestStall(t *testing.T) {
 	wantNoRest(t, f)
 }
 
+// A mirror that is slow is not one that has stopped: what counts is the time
+// since the last byte, be the whole several times that.
+func TestASlowMirrorIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	const stall, pieces = time.Second, 16
+	slow := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := range pieces {
+			w.Write(body[i*len(body)/pieces : (i+1)*len(body)/pieces])
+			w.(http.Flusher).Flush()
+			time.Sleep(2 * stall / pieces)
+		}
+	})
+	f, _ := newFetcher(t)
+	f.Retries, f.StallTimeout = -1, stall
+	path, err := f.Get(t.Context(), request(slow))
+	check(t, err)
+	wantFile(t, f, path)
+}
+
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -398,8 +417,14 @@ func TestStoredFiles(t *testing.T) {
 	_, err = again.Get(t.Context(), request(url))
 	check(t, err)
 	wantFile(t, f, path)
-	if asked.Load() != 3 {
-		t.Errorf("asked %d times, want 3", asked.Load())
+	// No file at all.
+	check(t, os.Remove(path))
+	check(t, os.Mkdir(path, 0o755))
+	_, err = again.Get(t.Context(), request(url))
+	check(t, err)
+	wantFile(t, f, path)
+	if asked.Load() != 4 {
+		t.Errorf("asked %d times, want 4", asked.Load())
 	}
 	// A request with the hash and not the size of a good file is wrong itself:
 	// the file stays.

@@ -56,3 +56,21 @@ func TestSilentRemembers(t *testing.T) {
 		}
 	}
 }
+
+// The user's environment can tell git anything, to take another repository for
+// instance. Git gets none of it but how the network is reached.
+func TestGitSeesNoSettingsOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := (&runner{home: dir, protocol: "file"}).git(t.Context(), "init", "-q", "--bare", filepath.Join(dir, "repo")); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "url.file:///nowhere/.insteadOf", "GIT_CONFIG_VALUE_0": "file://" + dir + "/",
+		"GIT_CONFIG_PARAMETERS": "'url.file:///nowhere/.insteadOf=file://" + dir + "/'", "GIT_DIR": "/nowhere", "GIT_PROTOCOL_FROM_USER": "0",
+	} {
+		t.Setenv(name, value)
+	}
+	if err := Reachable(t.Context(), "file://"+filepath.Join(dir, "repo")); err != nil {
+		t.Error(err)
+	}
+}

@@ -243,6 +243,92 @@ func TestAKilledMakeLosesNoTokens(t *testing.T) {
 	allBack(t, b)
 }
 
+// runNinja runs the ninja of the search path in dir, as a step does: one from
+// 1.13 on takes its jobs from the jobserver, an older one is told a number.
+func runNinja(ctx context.Context, t *testing.T, dir, file string, lease *budget.Lease, s *Server) (said string, err error) {
+	t.Helper()
+	path, err := exec.LookPath("ninja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, mark := new(bytes.Buffer), "TMPDIR="+t.TempDir()
+	c := child.Command{
+		Path: path, Args: []string{"-f", file}, Dir: dir, Output: out, Mark: mark,
+		Env: []string{"PATH=/usr/bin:/bin", "MAKEFLAGS=" + s.ByName(), mark},
+	}
+	var major, minor int
+	if n, err := fmt.Sscanf(string(version), "%d.%d", &major, &minor); n != 2 {
+		t.Fatalf("%q: %v", version, err)
+	}
+	if major == 1 && minor < 13 {
+		taken := lease.Take(lease.Budget().Jobs())
+		defer lease.Give(taken)
+		c.Args = append(c.Args, "-j", strconv.Itoa(1+taken))
+	}
+	_, err = child.Run(ctx, c)
+	if major == 1 && minor < 13 == strings.Contains(out.String(), "Jobserver mode detected") {
+		t.Errorf("ninja %s says: %s", version, out)
+	}
+	return out.String(), err
+}
+
+// TestNinjasShareABudget: two ninjas at once run no more commands together than
+// the budget has jobs, and all of theirs; and one that is killed with tokens in
+// its hands loses none. A ninja from 1.13 on, first in PATH, is a client of the
+// jobserver here.
+func TestNinjasShareABudget(t *testing.T) {
+	const jobs = 4
+	b, dir := budget.New(jobs, 0), t.TempDir()
+	ended := make(chan error)
+	write := func(name, command string) {
+		text := "builddir = " + name + ".d\nrule run\n  command = " + strings.ReplaceAll(command, "$", "$$") + "\n"
+		for i := range 16 {
+			text += fmt.Sprintf("build %s.%d: run\n", name, i)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a.ninja", "b.ninja"} {
+		write(name, command)
+		lease := begin(b)
+		go func() {
+			defer lease.End()
+			s := server(t)
+			lease.Open(s)
+			said, err := runNinja(t.Context(), t, dir, name, lease, s)
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, said)
+			}
+			lease.Close()
+			ended <- err
+		}()
+	}
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if p, lines := peak(t, dir); p > jobs || p < 2 || lines != 32 {
+		t.Errorf("%d commands at once, budget %d; %d commands", p, jobs, lines)
+	}
+	allBack(t, b)
+
+	write("c.ninja", "sleep 0.1; kill -9 $PPID; sleep 100")
+	lease := begin(b)
+	s := server(t)
+	lease.Open(s)
+	if _, err := runNinja(t.Context(), t, dir, "c.ninja", lease, s); err == nil {
+		t.Error("ninja was not killed")
+	}
+	lease.End()
+	allBack(t, b)
+}
+
 // TestClientsByName: programs that open the pipe by its name, as ninja from
 // 1.13 on and make from 4.4 on do.
 func TestClientsByName(t *testing.T) {

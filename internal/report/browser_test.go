@@ -369,7 +369,12 @@ func TestExtremePages(t *testing.T) {
 	ctx, complaints := tab(t)
 	nothing := newStory(t)
 	nothing.at(0, trace.Event{Kind: trace.BuildStart, Msg: "therock build"})
-	for name, r := range map[string]*Report{"nothing": nothing.read(), "no edges": eventful(t, 2), "4000 edges": eventful(t, 4000)} {
+	many := newStory(t)
+	for i := range 3000 { // taller than any browser's canvas, were it not for our bound
+		many.at(i, trace.Event{Kind: trace.NodeStart, Node: fmt.Sprint("n", i)})
+		many.at(i+50, trace.Event{Kind: trace.NodeEnd, Node: fmt.Sprint("n", i), Outcome: trace.Built})
+	}
+	for name, r := range map[string]*Report{"nothing": nothing.read(), "3000 components": many.read(), "no edges": eventful(t, 2), "4000 edges": eventful(t, 4000)} {
 		t.Run(name, func(t *testing.T) {
 			open(t, ctx, page(t, r), 400, "light")
 			if said := complaints(); len(said) > 0 {
@@ -377,6 +382,9 @@ func TestExtremePages(t *testing.T) {
 			}
 			if w := ask[[]int](t, ctx, `[document.documentElement.scrollWidth, innerWidth]`); w[0] > w[1] {
 				t.Errorf("the page is %d wide in a window of %d", w[0], w[1])
+			}
+			if !ask[bool](t, ctx, `canvas.getContext("2d").getImageData(0, 0, canvas.width, 9).data.some((v) => v > 0)`) {
+				t.Error("the time line is blank")
 			}
 		})
 	}

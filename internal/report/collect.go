@@ -92,9 +92,15 @@ type reader struct {
 	steps, listened int
 }
 
+// longestTime bounds every time in a report: what is longer is a clock that was
+// set, or a forged log.
+const longestTime = 366 * 24 * time.Hour
+
 // since is a time as a distance from the build's beginning. A clock that was
 // set back in between gives 0, never less.
-func (c *reader) since(t time.Time) time.Duration { return max(0, t.Sub(c.base)) }
+func (c *reader) since(t time.Time) time.Duration {
+	return min(max(0, t.Sub(c.base)), longestTime)
+}
 
 func (c *reader) add(e trace.Event) {
 	if c.base.IsZero() {
@@ -225,6 +231,8 @@ func (c *reader) nodeEnd(e trace.Event) {
 		if s.Outcome == trace.Failed && s.collector != nil {
 			f.Step = cmp.Or(f.Step, s.Name)
 			s.collector.report(f)
+			s.collector = nil // told, and another may be listened to
+			c.listened--
 		}
 	}
 	n.Failure = f
@@ -233,8 +241,7 @@ func (c *reader) nodeEnd(e trace.Event) {
 // until is the end of what began at start: by the duration in the event, which
 // is measured by a clock that nobody sets, else by the event's own time.
 func (c *reader) until(start time.Duration, e trace.Event) time.Duration {
-	const most = 366 * 24 * time.Hour
-	if e.Duration > 0 && e.Duration < most {
+	if e.Duration > 0 && e.Duration < longestTime {
 		return start + e.Duration
 	}
 	return max(start, c.since(e.Time))

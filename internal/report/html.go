@@ -82,7 +82,6 @@ func (r *Report) HTML(w io.Writer) error {
 		"bytes": ui.Bytes,
 		"why":   Link.why,
 		"px":    num,
-		"short": func(s string) string { return s[:min(len(s), 12)] },
 		"date":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
 		"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"add":   func(a, b float64) float64 { return a + b },

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -290,57 +289,6 @@ func writers(r *Report) []func(*bytes.Buffer) error {
 	return []func(*bytes.Buffer) error{
 		func(b *bytes.Buffer) error { return r.HTML(b) }, func(b *bytes.Buffer) error { return r.Trace(b) },
 		func(b *bytes.Buffer) error { return r.Markdown(b) }, func(b *bytes.Buffer) error { return json.NewEncoder(b).Encode(r) },
-	}
-}
-
-// What a large build prints is read and let go, line by line.
-func TestLargeLogIsNotHeld(t *testing.T) {
-	s := newStory(t)
-	s.at(0, trace.Event{Kind: trace.BuildStart})
-	s.at(0, trace.Event{Kind: trace.NodeStart, Node: "n"})
-	s.at(0, trace.Event{Kind: trace.StepStart, Node: "n", Step: "build"})
-	line := strings.Repeat("warning: a long line of a compiler ", 12)
-	const lines = 20000
-	for i := range lines {
-		s.at(i, trace.Event{Kind: trace.StepOutput, Node: "n", Step: "build", Msg: fmt.Sprint(line, i)})
-	}
-	s.at(lines, trace.Event{Kind: trace.StepEnd, Node: "n", Step: "build", Outcome: trace.Failed})
-	s.at(lines, trace.Event{Kind: trace.NodeEnd, Node: "n", Outcome: trace.Failed})
-	st, err := os.Stat(filepath.Join(s.dir, "events.jsonl"))
-	if err != nil || st.Size() < 8<<20 {
-		t.Fatal(err, st.Size())
-	}
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	r := s.read()
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 512<<10 {
-		t.Errorf("%d bytes are held of a log of %d", held, st.Size())
-	}
-	if f := r.Nodes[0].Failure; len(f.Tail) != maxTail || !strings.HasSuffix(f.Tail[maxTail-1], fmt.Sprint(lines-1)) {
-		t.Errorf("%d last lines", len(f.Tail))
-	}
-}
-
-// Any number of steps may come one after the other: each failure is heard, and
-// what a step printed that went well is forgotten.
-func TestManyStepsAreHeard(t *testing.T) {
-	s := newStory(t)
-	for i := range 3 * maxListened {
-		n := fmt.Sprint("n", i)
-		s.at(i, trace.Event{Kind: trace.NodeStart, Node: n})
-		s.at(i, trace.Event{Kind: trace.StepStart, Node: n, Step: "s"})
-		s.at(i, trace.Event{Kind: trace.StepOutput, Node: n, Step: "s", Msg: "a.c:1:1: error: of " + n})
-		s.at(i, trace.Event{Kind: trace.StepEnd, Node: n, Step: "s", Outcome: trace.Built})
-	}
-	s.at(900, trace.Event{Kind: trace.StepStart, Node: "n0", Step: "s"})
-	s.at(900, trace.Event{Kind: trace.StepOutput, Node: "n0", Step: "s", Msg: "b.c:1:1: error: the last"})
-	s.at(900, trace.Event{Kind: trace.StepEnd, Node: "n0", Step: "s", Outcome: trace.Failed})
-	s.at(900, trace.Event{Kind: trace.NodeEnd, Node: "n0", Outcome: trace.Failed})
-	if f := s.read().Find("n0").Failure; f == nil || len(f.Errors) != 1 || f.Errors[0] != "b.c:1:1: error: the last" {
-		t.Errorf("%+v", f)
 	}
 }
 

@@ -28,6 +28,7 @@ type bench struct {
 	work, src string
 	hidden    string
 	access    Access
+	session   bool // Policy.NewSession
 }
 
 func newBench(t *testing.T) *bench {
@@ -69,6 +70,7 @@ func (b *bench) command(argv ...string) *exec.Cmd {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	policy.NewSession = b.session
 	argv = Wrap(b.status.Program, policy, argv)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = b.work
@@ -168,6 +170,32 @@ func TestWhatIsHidden(t *testing.T) {
 	}
 	if got := b.sh("grep CapEff /proc/self/status; uname -n"); !strings.Contains(got, "0000000000000000") || !strings.HasSuffix(got, "localhost") {
 		t.Errorf("capabilities and name: %s", got)
+	}
+}
+
+// Nothing is shared with the machine by which processes find each other: shared
+// memory and queues, the host's name, the session with its terminal.
+func TestNamespaces(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"ipc", "uts", "net", "pid", "mnt"} {
+		ours, err := os.Readlink("/proc/self/ns/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inside := b.sh("readlink /proc/self/ns/" + name); inside == ours || !strings.HasPrefix(inside, name+":") {
+			t.Errorf("inside the namespace is %s, outside %s", inside, ours)
+		}
+	}
+	// The session of a process whose leader is outside reads 0 inside
+	// (pid_namespaces(7)).
+	for own, want := range map[bool]bool{false: true, true: false} {
+		b.session = own
+		if session := b.sh("cut -d' ' -f6 /proc/self/stat"); (session == "0") != want {
+			t.Errorf("with a new session %v, the session reads %s", own, session)
+		}
+	}
+	if host := b.sh("uname -n"); host != "localhost" {
+		t.Errorf("the host is called %q", host)
 	}
 }
 

@@ -162,7 +162,9 @@ func (r *Run) command(ctx context.Context, dir string, env map[string]string, fi
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		c.Env = append(c.Env, name+"="+env[name])
 	}
-	if i := slices.IndexFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, tmpdir) }); i >= 0 {
+	// The folder for temporary files is the node's own: who has it in the
+	// environment belongs to the node.
+	if i := slices.IndexFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "TMPDIR=") }); i >= 0 {
 		c.Mark = c.Env[i]
 	}
 	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
@@ -224,11 +226,9 @@ func quoteAll(args []string) []string {
 	return out
 }
 
-// Mark is the entry of a step's environment that says whose it is: the folder
-// for temporary files is the node's own, and every process inherits it.
-func Mark(tmp string) string { return tmpdir + tmp }
-
-const tmpdir = "TMPDIR="
+// Mark is the entry of its environment by which a child process of a node is
+// known wherever it has gone (child.Command): the node's own folder tmp.
+func Mark(tmp string) string { return "TMPDIR=" + tmp }
 
 // Environment is the environment of a child process: what every build needs
 // and nothing of the user's. home and tmp are the node's own folders, path

@@ -277,6 +277,9 @@ func (o Options) askBoth(ctx context.Context, path string, args ...string) (said
 	if err == nil {
 		return string(stdout), string(stderr), nil
 	}
+	// It may have been for want of memory, time or a library: the next time may
+	// be different, and then this compiler is the one to take.
+	o.watch.Never()
 	if ctx.Err() != nil {
 		return "", "", fmt.Errorf("it did not answer: %w", ctx.Err())
 	}

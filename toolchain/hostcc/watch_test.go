@@ -147,6 +147,29 @@ func TestDetectRemembers(t *testing.T) {
 	}
 }
 
+// A compiler that did not answer once is asked again, and not passed over for
+// as long as its files stay.
+func TestAFailureIsNotRemembered(t *testing.T) {
+	real, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, away := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	cc := filepath.Join(dir, "cc")
+	wrapper(t, cc, real, filepath.Join(away, "x"), "1") // it fails without its log
+	time.Sleep(statcache.Slack + 100*time.Millisecond)
+	o := Options{Path: dir + ":/usr/bin:/bin", Cache: statcache.Open("")}
+	if p, err := Detect(t.Context(), o); err != nil || p.C.Path == cc {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if err := os.Mkdir(away, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := Detect(t.Context(), o); err != nil || p.C.Path != cc {
+		t.Errorf("found %s, and %s answers now: %v", p.C.Path, cc, err)
+	}
+}
+
 // A script can run anything, and a wrapper of another name too: they are asked
 // each time.
 func TestDetectAsksScripts(t *testing.T) {
@@ -176,5 +199,20 @@ func TestDetectAsksScripts(t *testing.T) {
 		if driverName.MatchString(name) != known {
 			t.Errorf("%s counts as a compiler's own: %v", name, !known)
 		}
+	}
+}
+
+// What the user's environment says to a compiler plays no part.
+func TestDetectIgnoresTheEnvironment(t *testing.T) {
+	o := Options{Path: "/usr/bin:/bin"}
+	want, err := Detect(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"CPATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"} {
+		t.Setenv(name, "/nowhere/")
+	}
+	if got, err := Detect(t.Context(), o); err != nil || got != want {
+		t.Errorf("found %+v, %v; want %+v", got, err, want)
 	}
 }

@@ -186,7 +186,7 @@ func (o Options) inspect(ctx context.Context, c candidate) *Install {
 		in.Unusable = append(in.Unusable, "no clang in "+in.BinDir)
 		return in
 	}
-	banner, err := probe(ctx, clang, "--version")
+	banner, err := o.probe(ctx, clang, "--version")
 	if err != nil {
 		in.Unusable = append(in.Unusable, "clang does not run: "+err.Error())
 		return in
@@ -197,11 +197,11 @@ func (o Options) inspect(ctx context.Context, c candidate) *Install {
 		return in
 	}
 	o.addSplitTools(ctx, in, c.beside)
-	if dir, err := probe(ctx, clang, "-print-resource-dir"); err == nil {
+	if dir, err := o.probe(ctx, clang, "-print-resource-dir"); err == nil {
 		in.ResourceDir = filepath.Clean(strings.TrimSpace(dir))
 		o.watch.AddLinked(filepath.Join(in.ResourceDir, "include"))
 	}
-	if targets, err := probe(ctx, clang, "--print-targets"); err == nil {
+	if targets, err := o.probe(ctx, clang, "--print-targets"); err == nil {
 		in.HasAMDGPU = regexp.MustCompile(`(?m)^\s+amdgcn\s`).MatchString(targets)
 	}
 	in.HasDev = isFile(filepath.Join(in.LibDir, "cmake/llvm/LLVMConfig.cmake")) &&
@@ -288,7 +288,7 @@ func (o Options) addSplitTools(ctx context.Context, in *Install, beside []string
 			continue
 		}
 		o.watchClang(tools["ld.lld"], "")
-		banner, err := probe(ctx, tools["ld.lld"], "--version")
+		banner, err := o.probe(ctx, tools["ld.lld"], "--version")
 		m := regexp.MustCompile(`LLD (\d+)\.`).FindStringSubmatch(banner)
 		if err != nil || m == nil || m[1] != strconv.Itoa(in.Major) {
 			continue
@@ -329,6 +329,16 @@ func isToolName(name string) bool {
 	}
 	return slices.Contains([]string{"llc", "lli", "opt", "wasm-ld", "dsymutil", "FileCheck",
 		"offload-arch", "amdgpu-arch", "nvptx-arch"}, name)
+}
+
+// probe asks a tool. That one did not answer is never remembered: it may have
+// been for want of memory, time or a library.
+func (o Options) probe(ctx context.Context, tool string, args ...string) (string, error) {
+	said, err := probe(ctx, tool, args...)
+	if err != nil {
+		o.watch.Never()
+	}
+	return said, err
 }
 
 // probe asks a tool with an environment of its own.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/capture"
 )
@@ -172,6 +173,7 @@ func ask(ctx context.Context, tool string, args []string) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
+	cmd.WaitDelay = time.Second // a child of its that holds the pipe is not waited for
 	out, err := capture.Output(cmd, 16*maxProbe)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || errors.Is(err, fs.ErrPermission) {

@@ -12,16 +12,23 @@ import (
 )
 
 // speaking compiles a clang that answers Detect's questions and notes that it
-// was asked.
+// was asked. It fails at the one that stands in the file log.fails.
 func speaking(t *testing.T, clang, log, version, resource string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "c.c")
 	text := `#include <stdio.h>
 #include <string.h>
+static char *fails(char *file) {
+	static char word[64];
+	FILE *f = fopen(file, "r");
+	if (f) fgets(word, sizeof word, f);
+	return word;
+}
 int main(int argc, char **argv) {
 	FILE *f = fopen("` + log + `", "a");
 	fputc('x', f);
 	fclose(f);
+	if (!strcmp(argv[1], fails("` + log + `.fails"))) return 1;
 	if (!strcmp(argv[1], "--version")) puts("clang version ` + version + `\nTarget: x86_64-pc-linux-gnu");
 	if (!strcmp(argv[1], "-print-resource-dir")) puts("` + resource + `");
 	if (!strcmp(argv[1], "--print-targets")) puts("  Registered Targets:\n    amdgcn  - AMD");
@@ -110,6 +117,47 @@ func TestDetectRemembers(t *testing.T) {
 			e.edit(t, root, prefix, resource, log)
 			if found, d, _ := find(); !e.says(found, d == digest) {
 				t.Errorf("it is not noticed: %+v", found)
+			}
+		})
+	}
+}
+
+// A clang that did not answer once, on a machine that was out of memory or for
+// want of a library, is asked again: nobody knows what it was that failed.
+func TestAFailureIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	for _, question := range []string{"--version", "-print-resource-dir", "--print-targets"} {
+		t.Run(question, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			prefix := filepath.Join(root, "usr/lib/llvm-22")
+			resource, log := prefix+"/lib/clang/22", filepath.Join(t.TempDir(), "log")
+			touch(t, resource+"/include/a.h")
+			if err := os.MkdirAll(prefix+"/bin", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			speaking(t, prefix+"/bin/clang", log, "22.1.1", resource)
+			if err := os.WriteFile(log+".fails", []byte(question), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(statcache.Slack + 100*time.Millisecond)
+			state := filepath.Join(t.TempDir(), "cache")
+			find := func() []Install {
+				c := statcache.Open(state)
+				found := detect(t, Options{Root: root, MinMajor: 19, Required: []string{"clang"}, Cache: c})
+				if err := c.Save(); err != nil {
+					t.Fatal(err)
+				}
+				return found
+			}
+			if found := find(); len(found) != 1 || found[0].Usable() {
+				t.Fatalf("found %+v", found)
+			}
+			if err := os.Remove(log + ".fails"); err != nil {
+				t.Fatal(err)
+			}
+			if found := find(); len(found) != 1 || !found[0].Usable() {
+				t.Errorf("it is still not usable: %+v", found)
 			}
 		})
 	}

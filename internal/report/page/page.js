@@ -54,9 +54,11 @@
     const rows = new Map();
     for (const n of data.nodes) { rows.set(n, y + label); y += label + 24; }
     layout = { width, narrow, left, lanes, laneHeight, load, cores, rows, height: y + 4 };
-    const ratio = window.devicePixelRatio || 1;
+    // A canvas that is higher than a browser allows stays blank: 32,767 is what
+    // all have. A very long one is drawn coarser instead.
+    const ratio = Math.min(window.devicePixelRatio || 1, 32767 / layout.height);
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(layout.height * ratio);
+    canvas.height = Math.floor(layout.height * ratio);
     canvas.style.height = layout.height + "px";
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
