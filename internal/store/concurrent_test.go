@@ -206,3 +206,75 @@ func TestCopyTreeRenamesAndLeavesOut(t *testing.T) {
 		t.Errorf("copied %s", got)
 	}
 }
+
+// A component whose rules for slices change gives the same bytes, and its files
+// are then in other slices.
+func TestSealOfOneContentInOtherSlices(t *testing.T) {
+	s := open(t)
+	first := seal(t, s, "first", "x")
+	if _, err := s.Manifest(first.Content); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Seal(t.Context(), action("again"), stage(t, s, "x"), func(string) string { return "dev" })
+	if err != nil || again.Content != first.Content {
+		t.Fatalf("%s, %v", again.Content, err)
+	}
+	other, err := Open(s.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{s, other} {
+		m, err := s.Manifest(again.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.Files {
+			if f.Type != treehash.Dir && f.Slice != "dev" {
+				t.Errorf("%s is in slice %q", f.Path, f.Slice)
+			}
+		}
+	}
+	if problems, err := s.examine(t.Context(), again.Content); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// A look that was cancelled has not found an object sound.
+func TestExamineThatIsCancelledAtItsEnd(t *testing.T) {
+	s := open(t)
+	a := seal(t, s, "one", "x")
+	dir, err := s.object(a.Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tree", "bin", "tool"), []byte("y"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for asked := range 100 {
+		ctx := &ending{Context: t.Context(), left: asked}
+		problems, err := s.examine(ctx, a.Content)
+		if err == nil && len(problems) == 0 {
+			t.Fatalf("cancelled after it was asked %d times, it says that a damaged object is sound", asked)
+		}
+		if err == nil {
+			return
+		}
+	}
+	t.Error("it never came to its end")
+}
+
+// ending is a context that is cancelled when it has been asked often enough.
+type ending struct {
+	context.Context
+	mu   sync.Mutex
+	left int
+}
+
+func (c *ending) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -84,7 +84,7 @@ func (s *Store) scan(ctx context.Context) (*Inventory, error) {
 		return nil, err
 	}
 	for _, part := range []func(context.Context, *Inventory, []record) error{
-		s.scanObjects, s.scanSources, s.scanCheckouts, s.scanWork, s.scanRest,
+		s.scanObjects, s.scanSources, s.scanCheckouts, s.scanWork, s.scanRest, s.scanTmp,
 	} {
 		if err := part(ctx, inv, records); err != nil {
 			return nil, err
@@ -228,45 +228,63 @@ func (s *Store) scanWork(ctx context.Context, inv *Inventory, records []record) 
 	})
 }
 
-// scanRest lists what else costs disk: indexes, quarantine, leftovers.
+// scanRest lists what else costs disk: indexes, quarantine, half downloads.
 func (s *Store) scanRest(ctx context.Context, inv *Inventory, _ []record) error {
-	live := map[string]bool{}
+	for _, part := range []struct {
+		dir  string
+		kind Kind
+	}{{"apt", Index}, {"quarantine", Quarantine}, {"sources/tmp", Leftover}} {
+		err := s.each(part.dir, func(dir string, d fs.DirEntry, info fs.FileInfo) error {
+			it := Item{Kind: part.kind, Name: d.Name(), Used: info.ModTime(), path: filepath.Join(dir, d.Name())}
+			var err error
+			it.Bytes, _, err = size(ctx, it.path)
+			switch part.kind {
+			case Quarantine:
+				it.Component = readReason(it.path).Component
+			case Leftover:
+				it.stale = true // when nobody downloads: see users.of
+			}
+			inv.Items = append(inv.Items, it)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanTmp lists what is not sealed yet, and what of it nobody will seal.
+func (s *Store) scanTmp(ctx context.Context, inv *Inventory, _ []record) error {
+	first := len(inv.Items)
+	err := s.each("tmp", func(dir string, d fs.DirEntry, info fs.FileInfo) error {
+		it := Item{Kind: Leftover, Name: d.Name(), Used: info.ModTime(), path: filepath.Join(dir, d.Name())}
+		var err error
+		it.Bytes, _, err = size(ctx, it.path)
+		inv.Items = append(inv.Items, it)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// Only now: whose session is not among these had ended when tmp was listed.
+	// Asked before, it might have begun since.
 	sessions, err := s.Sessions()
 	if err != nil {
 		return err
 	}
+	live := map[string]bool{}
 	for _, x := range sessions {
 		live[x.ID] = true
 	}
-	for _, part := range []struct {
-		dir  string
-		kind Kind
-	}{{"apt", Index}, {"quarantine", Quarantine}, {"tmp", Leftover}, {"sources/tmp", Leftover}} {
-		err := s.each(part.dir, func(dir string, d fs.DirEntry, info fs.FileInfo) error {
-			it := Item{Kind: part.kind, Name: d.Name(), Used: info.ModTime(), path: filepath.Join(dir, d.Name())}
-			var err error
-			if it.Bytes, _, err = size(ctx, it.path); err != nil {
-				return err
-			}
-			switch part.dir {
-			case "quarantine":
-				it.Component = readReason(it.path).Component
-			case "sources/tmp":
-				it.stale = true // when nobody downloads: see users.of
-			case "tmp":
-				id, named := tmpSession(d.Name())
-				it.stale = named && !live[id] || strings.HasPrefix(d.Name(), grave) ||
-					// An older Stonemason left no name: a day is longer than it needed.
-					!named && time.Since(info.ModTime()) > 24*time.Hour
-				if !it.stale {
-					it.By = []string{"a build"}
-				}
-			}
-			inv.Items = append(inv.Items, it)
-			return nil
-		})
-		if err != nil {
-			return err
+	for i := first; i < len(inv.Items); i++ {
+		it := &inv.Items[i]
+		id, named := tmpSession(it.Name)
+		it.stale = named && !live[id] || strings.HasPrefix(it.Name, grave) ||
+			// An older Stonemason left no name: a day is longer than it needed.
+			!named && time.Since(it.Used) > 24*time.Hour
+		if !it.stale {
+			it.By = []string{"a build"}
 		}
 	}
 	return nil

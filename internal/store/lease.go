@@ -47,6 +47,7 @@ func (x Session) String() string { return fmt.Sprintf("process %d in %s", x.PID,
 type lease struct {
 	id   string
 	file *os.File
+	size int64 // bytes that are written completely
 	held map[Content]bool
 }
 
@@ -76,9 +77,11 @@ func (s *Store) Hold(contents ...Content) error {
 		return s.fail("cannot take a lease", err)
 	}
 	defer gate.Close()
-	if _, err := s.lease.file.Write(lines); err != nil {
+	// What found no room for its end is written over by what comes after it.
+	if _, err := s.lease.file.WriteAt(lines, s.lease.size); err != nil {
 		return s.fail("cannot write a lease", err)
 	}
+	s.lease.size += int64(len(lines))
 	for _, c := range contents {
 		s.lease.held[c] = true
 	}
@@ -111,12 +114,13 @@ func (s *Store) begin() error {
 		if err == nil && ownErr == nil && os.SameFile(here, own) {
 			wd, _ := os.Getwd() // only for people
 			head, _ := json.Marshal(Session{PID: os.Getpid(), Dir: wd, Begun: time.Now().UTC()})
-			if _, err := f.Write(append(head, '\n')); err != nil {
+			head = append(head, '\n')
+			if _, err := f.Write(head); err != nil {
 				_ = os.Remove(name)
 				_ = f.Close()
 				return s.fail("cannot begin a session", err)
 			}
-			s.lease = &lease{id: id, file: f, held: map[Content]bool{}}
+			s.lease = &lease{id: id, file: f, size: int64(len(head)), held: map[Content]bool{}}
 			return nil
 		}
 		if err := f.Close(); err != nil {

@@ -8,10 +8,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/stonemason-hip/stonemason/internal/exit"
 )
 
 // The test binary is also the other process of these tests: it does what
@@ -225,5 +230,41 @@ func TestProcessesBuildAndEvictAtOnce(t *testing.T) {
 	trim(t, s, TrimOptions{Max: -1})
 	if left, _ := os.ReadDir(filepath.Join(s.Root(), "tmp")); len(left) != 0 {
 		t.Errorf("tmp holds %v", left)
+	}
+}
+
+// A lease that found no room for its end does not spoil the one that comes
+// after it.
+func TestALeaseAfterOneThatWasCutShort(t *testing.T) {
+	s := open(t)
+	a := aged(t, s, "one", 1)
+	if err := s.Hold(Content("sha256:" + strings.Repeat("0", 64))); err != nil {
+		t.Fatal(err)
+	}
+	limit := unix.Rlimit{}
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(s.lease.file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(info.Size()) + 10, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Hold(Content("sha256:" + strings.Repeat("1", 64)))
+	if restore := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); restore != nil {
+		t.Fatal(restore)
+	}
+	if exit.Of(err) != exit.Resources {
+		t.Fatalf("a lease without room: %v", err)
+	}
+	if err := s.Hold(a.Content); err != nil {
+		t.Fatal(err)
+	}
+	if got := trim(t, s, TrimOptions{Max: 0}); names(got.Removed) != "" {
+		t.Errorf("removed %s, which is held", names(got.Removed))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,8 +23,8 @@ import (
 // that no action ever names an object that is not whole. What was sealed is
 // held (see Hold).
 //
-// An object that is there already is kept when it is as it was sealed; a
-// damaged one goes into quarantine, and the stage takes its place. After an
+// An object that is there already is kept when it is as it was sealed, with
+// its files in the slices that they have now; a damaged one goes into quarantine, and the stage takes its place. After an
 // error there is neither object nor action, and no leftover that could be
 // removed; when the disk is full its exit code is Resources.
 func (s *Store) Seal(ctx context.Context, a Action, stage string, slice func(path string) string) (Action, error) {
@@ -77,6 +78,9 @@ func (s *Store) sealOnce(ctx context.Context, c Content, stage, dir string, m Ma
 			if err := syncDir(filepath.Dir(dir)); err != nil {
 				return err
 			}
+			if err := s.reslice(c, dir, m); err != nil {
+				return err
+			}
 			return removeAll(stage)
 		}
 		if err := s.quarantine(c, problems); err != nil {
@@ -87,6 +91,23 @@ func (s *Store) sealOnce(ctx context.Context, c Content, stage, dir string, m Ma
 		return err
 	}
 	return s.sealObject(stage, dir, m)
+}
+
+// reslice gives the files of a sound object the slices of the latest seal: the
+// rules for them are in a key, and not in the content. The caller holds the
+// object's lock.
+func (s *Store) reslice(c Content, dir string, m Manifest) error {
+	file := filepath.Join(dir, "manifest.json")
+	old, err := readManifest(file, c)
+	if err != nil || slices.Equal(old.Files, m.Files) {
+		return err
+	}
+	data, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return err
+	}
+	defer s.forgetManifest(c)
+	return s.writeFile(file, data)
 }
 
 // sealObject writes manifest and tree into a temporary folder, syncs, and

@@ -164,9 +164,9 @@ func (s *Store) take(it Item, dry bool) (dir string, taken bool, err error) {
 // else: it costs next to nothing.
 func (s *Store) sweep(ctx context.Context, t *Trimmed) error {
 	inv := &Inventory{}
-	err := s.scanRest(ctx, inv, nil)
+	err := s.scanTmp(ctx, inv, nil)
 	for _, it := range inv.Items {
-		if it.Kind != Leftover || !it.stale || filepath.Dir(it.path) != filepath.Join(s.root, "tmp") {
+		if !it.stale {
 			continue
 		}
 		if err := removeAll(it.path); err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -279,5 +280,54 @@ func TestTrimForgets(t *testing.T) {
 	h, err := s.History("tool")
 	if err != nil || len(h) != keptRecords || h[0].Key.ID != action(fmt.Sprint(keptRecords+2)).Key.ID {
 		t.Errorf("%d records, %v", len(h), err)
+	}
+}
+
+// What a session makes that begins while the store is looked through is not
+// taken for a leftover.
+func TestTrimLeavesSessionsThatBeginMeanwhile(t *testing.T) {
+	s := open(t)
+	for i := range 1000 { // it takes a while to look through these
+		put(t, filepath.Join(s.Root(), "quarantine", fmt.Sprint(i%10), fmt.Sprint(i)), "x", 1)
+	}
+	done := make(chan error)
+	go func() {
+		var err error
+		for range 20 {
+			if _, trimErr := s.Trim(context.Background(), TrimOptions{Max: -1}); trimErr != nil {
+				err = trimErr
+			}
+		}
+		done <- err
+	}()
+	var made []string
+	for ended := false; !ended; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			ended = true
+		default:
+			other, err := Open(s.Root())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			dir, err := other.Tmp("work")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = append(made, dir)
+		}
+	}
+	gone := 0
+	for _, dir := range made {
+		if _, err := os.Stat(dir); err != nil {
+			gone++
+		}
+	}
+	if gone > 0 || len(made) == 0 {
+		t.Errorf("%d of %d folders of live sessions are gone", gone, len(made))
 	}
 }

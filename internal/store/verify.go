@@ -137,7 +137,10 @@ func (s *Store) examine(ctx context.Context, c Content) ([]string, error) {
 		return []string{err.Error()}, nil
 	}
 	have, err := treehash.List(ctx, filepath.Join(dir, "tree"), treehash.Options{})
-	if ctx.Err() != nil || errors.Is(err, fs.ErrPermission) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
 	if err != nil {
