@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,7 +99,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 		a.note("warning: %v", err)
 	}
 	if err := a.recordTrees(p, g.Channel, sources.Trees()); err != nil {
-		return err
+		return errors.Join(buildErr, err)
 	}
 	footer := ui.Footer{}
 	if buildErr == nil && len(o.Only) == 0 {
@@ -113,9 +114,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 			footer.Notes = append(footer.Notes, n.ID+" is in "+tree)
 		}
 	}
-	if err := a.trim(ctx, p, s, results); err != nil {
-		return err
-	}
+	a.trim(ctx, p, s, results)
 	footer.Elapsed = time.Since(begun)
 	if err := ui.Summary(a.Out, a.look(), rows(g, results, o.Only), footer); err != nil {
 		return err
@@ -145,12 +144,12 @@ func (a *App) compose(ctx context.Context, p *spec.Project, s *store.Store, g *p
 // trim holds the store to cache.max_size; what bundles and live processes use
 // stays. The build's result does not depend on it: what goes wrong is a
 // warning, and the next build trims again.
-func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) error {
+func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) {
 	for _, text := range s.Warnings() {
 		a.note("warning: %s", text)
 	}
 	if ctx.Err() != nil {
-		return nil // the user is waiting for the end
+		return // the user is waiting for the end
 	}
 	o := store.TrimOptions{Max: -1}
 	if cap := int64(p.Config.Cache.MaxSize); cap > 0 && grown(results) {
@@ -163,7 +162,6 @@ func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results
 	if err != nil && ctx.Err() == nil {
 		a.note("warning: %v", err)
 	}
-	return nil
 }
 
 // grown reports whether a build has added anything to the store.

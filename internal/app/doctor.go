@@ -76,6 +76,9 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	}
 	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
+	if ctx.Err() != nil { // what could not be looked up is not missing
+		return nil, context.Cause(ctx)
+	}
 	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}}
 	look := func(missing bool) *machine.Machine {
 		if missing {
@@ -117,7 +120,6 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
 	}
-	m.Isolation = p.Config.Isolation
 	if always || work {
 		needs.Probes = append(needs.Probes, isolationProbe(m))
 	}

@@ -236,6 +236,9 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 // key of one node. The error says what must be built first.
 func (b *Builder) Contents(ctx context.Context, n *plan.Node) (key.Key, map[string]store.Content, error) {
 	forecast := b.Forecast(ctx)
+	if ctx.Err() != nil {
+		return key.Key{}, nil, context.Cause(ctx)
+	}
 	f := forecast[n.ID]
 	if !f.Known {
 		return key.Key{}, nil, exit.Hint(exit.Withf(exit.Usage, "%s: %s", n.ID, f.Unknown), "go tool mage component "+n.Component)
