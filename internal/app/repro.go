@@ -118,7 +118,14 @@ func (a *App) twice(ctx context.Context, b *build.Builder, n *plan.Node) (verdic
 	if old, ok, err := b.Store.Lookup(n.Component, k.ID); err == nil && ok {
 		v.Store = string(old.Content)
 	}
-	root := filepath.Join(b.Store.Root(), "work", "repro-"+n.Component+"-"+k.ID.Short())
+	name := "repro-" + n.Component + "-" + k.ID.Short()
+	root := filepath.Join(b.Store.Root(), "work", name)
+	// Nobody evicts the folder, or builds in it, as long as this is held.
+	unlock, err := b.Store.LockContext(ctx, name)
+	if err != nil {
+		return v, err
+	}
+	defer unlock()
 	if err := os.RemoveAll(root); err != nil {
 		return v, err
 	}
