@@ -167,6 +167,8 @@ func (s *Site) Step(ctx context.Context, name string) error {
 		}
 		return exit.Withf(exit.Usage, "%s has no step %q: there is %s", s.site.n.Component, name, strings.Join(names, ", "))
 	}
+	ctx, end := s.site.watch(ctx)
+	defer end()
 	staged := false
 	for i, st := range s.site.n.Steps[:at+1] {
 		typed, err := st.Decode()
@@ -237,6 +239,8 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 	if err := s.open(true); err != nil {
 		return "", err
 	}
+	ctx, end := s.watch(ctx)
+	defer end()
 	if err := s.steps(ctx); err != nil {
 		return "", err
 	}

@@ -41,7 +41,20 @@ type site struct {
 	run   *step.Run
 	done  *progress
 	used  child.Usage // by all steps so far
-	space *disk.Guard // nil outside of a build
+	space *disk.Guard // nil while nothing is run
+}
+
+// watch watches the space that steps have until end is called.
+func (s *site) watch(ctx context.Context) (watched context.Context, end func()) {
+	watched, space := disk.Watch(ctx, s.work)
+	s.space = space
+	return watched, func() {
+		if space.Exhausted() {
+			_ = discard(s.work) // nothing in it is trusted
+		}
+		space.End()
+		s.space = nil
+	}
 }
 
 // trusted is the error of something that wrote files, or that there was no room
