@@ -61,7 +61,11 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	if err != nil {
 		return err
 	}
-	m, g, err := a.prepared(ctx, p, o, s)
+	sources, err := a.sources(p, s, discard())
+	if err != nil {
+		return err
+	}
+	m, g, err := a.prepared(ctx, p, o, s, sources)
 	if err != nil {
 		return err
 	}
@@ -82,10 +86,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	opts.In, opts.Verbose = a.In, o.Verbose
 	terminal := ui.New(opts)
 	bus := trace.NewBus(log, terminal)
-	sources, err := a.sources(p, s, bus)
-	if err != nil {
-		return err
-	}
+	sources.Fetcher.Progress = progress(bus)
 	b := &build.Builder{
 		Graph: g, Store: s, Sources: sources, Machine: m, Events: bus,
 		Logs: logsDir(p), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
@@ -195,7 +196,7 @@ func (a *App) Installing(yes bool) doctor.Mode {
 
 // prepared plans, and sees to it that the machine has what the plan needs. As
 // an LLVM that was just installed can change the plan, it is made again then.
-func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store) (*machine.Machine, *plan.Graph, error) {
+func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store, sources *source.Provider) (*machine.Machine, *plan.Graph, error) {
 	m := a.machine(ctx, p)
 	g, err := a.resolve(ctx, p, m, o.Only)
 	if err != nil {
@@ -204,7 +205,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if err := buildable(g); err != nil {
 		return nil, nil, err
 	}
-	report, err := a.checkup(ctx, p, m, g, s)
+	report, err := a.checkup(ctx, p, m, g, s, sources)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -221,7 +222,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if g, err = a.resolve(ctx, p, m, o.Only); err != nil {
 		return nil, nil, err
 	}
-	if report, err = a.checkup(ctx, p, m, g, s); err != nil {
+	if report, err = a.checkup(ctx, p, m, g, s, sources); err != nil {
 		return nil, nil, err
 	}
 	if !report.OK() {
@@ -260,6 +261,10 @@ func (a *App) Group(ctx context.Context, group string, o BuildOptions) error {
 	return a.Build(ctx, o)
 }
 
+// glance is how long one look at a workspace serves: for the preflight and the
+// build that begins right after it.
+const glance = 2 * time.Second
+
 // sources makes the provider of sources.
 func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*source.Provider, error) {
 	apt, err := a.apt(p, s)
@@ -267,11 +272,16 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 		return nil, err
 	}
 	return &source.Provider{
-		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors,
-		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: func(e fetch.Event) {
-			events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
-		}},
+		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glance: glance,
+		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: progress(events)},
 	}, nil
+}
+
+// progress tells events how far downloads are.
+func progress(events trace.Sink) func(fetch.Event) {
+	return func(e fetch.Event) {
+		events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
+	}
 }
 
 // apt answers where files of Debian's archive are, by the machine's own
