@@ -81,17 +81,6 @@ func (b *Builder) List(name string, values []string) {
 	}
 }
 
-// Map records a set of named values as name.key lines.
-func (b *Builder) Map(name string, values map[string]string) {
-	if len(values) == 0 {
-		b.Add(name, "{}")
-		return
-	}
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		b.Add(name+"."+k, values[k])
-	}
-}
-
 // Text records a text that is read line by line, a script for instance, as
 // List does.
 func (b *Builder) Text(name, text string) {
