@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // aged seals an artifact and says that it was used so long ago. The session
@@ -331,5 +333,51 @@ func TestTrimLeavesSessionsThatBeginMeanwhile(t *testing.T) {
 	}
 	if gone > 0 {
 		t.Errorf("%d of %d folders of live sessions are gone", gone, len(made))
+	}
+}
+
+// Who looks a content up while eviction is under way waits for it, and then
+// looks: it does not find what goes away.
+func TestLookupWaitsForEviction(t *testing.T) {
+	s := open(t)
+	a := aged(t, s, "one", 1)
+	if _, err := s.Manifest(a.Content); err != nil { // which is remembered
+		t.Fatal(err)
+	}
+	gate, err := lockFile(t.Context(), filepath.Join(s.Root(), "locks", leaseLock), unix.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan bool)
+	go func() {
+		_, ok, err := s.Lookup("tool", a.Key.ID)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- ok
+	}()
+	// Its session has begun: the lease is next.
+	for {
+		if leases, _ := os.ReadDir(filepath.Join(s.Root(), "leases")); len(leases) > 0 {
+			break
+		}
+		select {
+		case ok := <-found:
+			t.Fatalf("it did not wait: found %v", ok)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	dir, err := s.object(a.Content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, filepath.Join(s.Root(), "tmp", grave+"x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if <-found {
+		t.Error("what went away meanwhile was found")
 	}
 }
