@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -303,4 +304,5 @@ func TestSessionsBeginAtOnce(t *testing.T) {
 			t.Errorf("session %s holds %v", x.ID, x.Contents)
 		}
 	}
+	runtime.KeepAlive(stores) // a lease ends with the store that nobody knows any more
 }
