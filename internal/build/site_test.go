@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/internal/budget"
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/source"
@@ -146,6 +147,11 @@ func TestTheFirstStepAloneBeginsAnew(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.work, "build")); err != nil {
 			t.Error(err)
 		}
+		// It wrote the stage, which no build goes on with.
+		left, err := loadProgress(s.work, s.key)
+		if err != nil || !slices.Equal(left.Steps, done.Steps) || len(left.Staged) != 1 {
+			t.Errorf("%s: %+v, %v", step, left, err)
+		}
 		for _, dir := range []string{"home", "tmp"} {
 			if err := os.RemoveAll(filepath.Join(s.work, dir)); err != nil {
 				t.Fatal(err)
@@ -168,5 +174,34 @@ func TestNinjasLogIsTheBuilds(t *testing.T) {
 	s.lease = new(budget.Lease)
 	if attrs := s.keepNinjaLog(0); attrs["ninja_log_offset"] != "0" {
 		t.Errorf("in a build: %v", attrs)
+	}
+}
+
+// A workspace that changed between its key and its copy is not built, though
+// another node, whose key was made in between, has looked at it since.
+func TestAWorkspaceThatChangedBeforeItsCopy(t *testing.T) {
+	s := newSite(t, progress{})
+	s.n.Sources = []plan.Source{{Name: "a", Workspace: "mine"}}
+	file := filepath.Join(s.b.Sources.Root, "mine", "file")
+	write(t, file)
+	look := func() {
+		k, err := s.b.Key(t.Context(), s.n, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.key.ID == keyNamed("a").ID {
+			s.key = k
+		}
+	}
+	look()
+	if err := os.WriteFile(file, []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if err := s.open(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.source(t.Context()); exit.Of(err) != exit.Source || slices.Contains(s.done.Steps, sourceMark) {
+		t.Errorf("%v, done %v", err, s.done.Steps)
 	}
 }
