@@ -305,12 +305,7 @@ func (a *App) store(p *spec.Project) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(dir)
-	var newer *store.VersionError
-	if errors.As(err, &newer) {
-		return nil, exit.With(exit.Config, err)
-	}
-	return s, err
+	return store.Open(dir)
 }
 
 // stateDir holds what belongs to this checkout: logs and events.
@@ -335,6 +330,7 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
 		Cache: cache, Memory: memory(p),
 	})
+	m.Isolation = p.Config.Isolation
 	asked.Wait()
 	_ = cache.Save() // not to keep what was learnt costs time, and nothing else
 	return m

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -230,5 +231,38 @@ func TestCompletionKnowsItsShells(t *testing.T) {
 	}
 	if _, err := Completion("csh"); exit.Of(err) != exit.Usage {
 		t.Errorf("csh: %v", err)
+	}
+}
+
+// Who presses Ctrl-C is not told that something is missing or was wrong usage,
+// and a plan that could not be made out is not printed as one.
+func TestCancelledVerbsAreInterrupted(t *testing.T) {
+	a := small(t, "STONEMASON_CACHE_DIR="+t.TempDir())
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	a.Out, a.Err = null, null
+	if err := a.Lock(t.Context(), LockOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Plan(t.Context(), PlanOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, verb := range map[string]func() error{
+		"plan":    func() error { return a.Plan(ctx, PlanOptions{}) },
+		"explain": func() error { return a.Explain(ctx, ExplainOptions{Component: "alpha"}) },
+		"doctor":  func() error { return a.Doctor(ctx, DoctorOptions{}) },
+		"build":   func() error { return a.Build(ctx, BuildOptions{}) },
+		"step":    func() error { return a.Step(ctx, SiteOptions{Component: "alpha", Step: "slice"}) },
+		"repro":   func() error { return a.Repro(ctx, ReproOptions{Component: "alpha"}) },
+		"gc":      func() error { return a.StoreGC(ctx, StoreOptions{}) },
+	} {
+		if err := verb(); exit.Of(err) != exit.Interrupted {
+			t.Errorf("%s: %v, exit code %d", name, err, exit.Of(err))
+		}
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,7 +61,11 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	if err != nil {
 		return err
 	}
-	m, g, err := a.prepared(ctx, p, o, s)
+	sources, err := a.sources(p, s, discard())
+	if err != nil {
+		return err
+	}
+	m, g, err := a.prepared(ctx, p, o, s, sources)
 	if err != nil {
 		return err
 	}
@@ -81,10 +86,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 	opts.In, opts.Verbose = a.In, o.Verbose
 	terminal := ui.New(opts)
 	bus := trace.NewBus(log, terminal)
-	sources, err := a.sources(p, s, bus)
-	if err != nil {
-		return err
-	}
+	sources.Fetcher.Progress = progress(bus)
 	b := &build.Builder{
 		Graph: g, Store: s, Sources: sources, Machine: m, Events: bus,
 		Logs: logsDir(p), Jobs: a.jobs(p), LinkJobs: p.Config.Budget.LinkJobs,
@@ -98,7 +100,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 		a.note("warning: %v", err)
 	}
 	if err := a.recordTrees(p, g.Channel, sources.Trees()); err != nil {
-		return err
+		return errors.Join(buildErr, err)
 	}
 	footer := ui.Footer{}
 	if buildErr == nil && len(o.Only) == 0 {
@@ -113,9 +115,7 @@ func (a *App) Build(ctx context.Context, o BuildOptions) error {
 			footer.Notes = append(footer.Notes, n.ID+" is in "+tree)
 		}
 	}
-	if err := a.trim(ctx, p, s, results); err != nil {
-		return err
-	}
+	a.trim(ctx, p, s, results)
 	footer.Elapsed = time.Since(begun)
 	if err := ui.Summary(a.Out, a.look(), rows(g, results, o.Only), footer); err != nil {
 		return err
@@ -145,12 +145,12 @@ func (a *App) compose(ctx context.Context, p *spec.Project, s *store.Store, g *p
 // trim holds the store to cache.max_size; what bundles and live processes use
 // stays. The build's result does not depend on it: what goes wrong is a
 // warning, and the next build trims again.
-func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) error {
+func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results map[string]*build.Result) {
 	for _, text := range s.Warnings() {
 		a.note("warning: %s", text)
 	}
 	if ctx.Err() != nil {
-		return nil // the user is waiting for the end
+		return // the user is waiting for the end
 	}
 	o := store.TrimOptions{Max: -1}
 	if cap := int64(p.Config.Cache.MaxSize); cap > 0 && grown(results) {
@@ -163,7 +163,6 @@ func (a *App) trim(ctx context.Context, p *spec.Project, s *store.Store, results
 	if err != nil && ctx.Err() == nil {
 		a.note("warning: %v", err)
 	}
-	return nil
 }
 
 // grown reports whether a build has added anything to the store.
@@ -197,7 +196,7 @@ func (a *App) Installing(yes bool) doctor.Mode {
 
 // prepared plans, and sees to it that the machine has what the plan needs. As
 // an LLVM that was just installed can change the plan, it is made again then.
-func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store) (*machine.Machine, *plan.Graph, error) {
+func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *store.Store, sources *source.Provider) (*machine.Machine, *plan.Graph, error) {
 	m := a.machine(ctx, p)
 	g, err := a.resolve(ctx, p, m, o.Only)
 	if err != nil {
@@ -206,7 +205,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if err := buildable(g); err != nil {
 		return nil, nil, err
 	}
-	report, err := a.checkup(ctx, p, m, g, s)
+	report, err := a.checkup(ctx, p, m, g, s, sources)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,7 +222,7 @@ func (a *App) prepared(ctx context.Context, p *spec.Project, o BuildOptions, s *
 	if g, err = a.resolve(ctx, p, m, o.Only); err != nil {
 		return nil, nil, err
 	}
-	if report, err = a.checkup(ctx, p, m, g, s); err != nil {
+	if report, err = a.checkup(ctx, p, m, g, s, sources); err != nil {
 		return nil, nil, err
 	}
 	if !report.OK() {
@@ -270,10 +269,15 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 	}
 	return &source.Provider{
 		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
-		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: func(e fetch.Event) {
-			events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
-		}},
+		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: progress(events)},
 	}, nil
+}
+
+// progress tells events how far downloads are.
+func progress(events trace.Sink) func(fetch.Event) {
+	return func(e fetch.Event) {
+		events.Emit(trace.Event{Kind: trace.FetchProgress, Node: e.Name, Done: e.Done, Total: e.Total})
+	}
 }
 
 // apt answers where files of Debian's archive are, by the machine's own

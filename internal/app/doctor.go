@@ -14,6 +14,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/sandbox"
+	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 )
@@ -44,7 +45,11 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 	if err != nil {
 		return err
 	}
-	report, err := a.examine(ctx, p, m, g, s, true)
+	sources, err := a.sources(p, s, discard())
+	if err != nil {
+		return err
+	}
+	report, err := a.examine(ctx, p, m, g, s, sources, true)
 	if err != nil {
 		return err
 	}
@@ -63,19 +68,18 @@ func (a *App) Doctor(ctx context.Context, o DoctorOptions) error {
 
 // checkup asks the doctor for what the plan's nodes need and are not in the
 // store already.
-func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store) (*doctor.Report, error) {
-	return a.examine(ctx, p, m, g, s, false)
+func (a *App) checkup(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store, sources *source.Provider) (*doctor.Report, error) {
+	return a.examine(ctx, p, m, g, s, sources, false)
 }
 
 // examine is checkup; always asks too for what matters only to a build that has
 // something to do.
-func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store, always bool) (*doctor.Report, error) {
-	sources, err := a.sources(p, s, discard())
-	if err != nil {
-		return nil, err
-	}
+func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, g *plan.Graph, s *store.Store, sources *source.Provider, always bool) (*doctor.Report, error) {
 	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast := b.Forecast(ctx)
+	if ctx.Err() != nil { // what could not be looked up is not missing
+		return nil, context.Cause(ctx)
+	}
 	needs := doctor.Needs{Tools: []string{"go", "git"}, Why: map[string][]string{}}
 	look := func(missing bool) *machine.Machine {
 		if missing {
@@ -117,7 +121,6 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
 	}
-	m.Isolation = p.Config.Isolation
 	if always || work {
 		needs.Probes = append(needs.Probes, isolationProbe(m))
 	}

@@ -62,6 +62,9 @@ func (a *App) planned(ctx context.Context, o PlanOptions) (*plannedGraph, error)
 	}
 	b := &build.Builder{Graph: g, Store: s, Sources: sources, Machine: m, Events: discard(), Jobs: a.jobs(p)}
 	forecast, verdicts := b.Survey(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	out := &plannedGraph{Graph: g}
 	for _, n := range g.Nodes {
 		f := forecast[n.ID]

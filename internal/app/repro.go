@@ -120,7 +120,7 @@ func (a *App) twice(ctx context.Context, b *build.Builder, n *plan.Node) (verdic
 	}
 	name := "repro-" + n.Component + "-" + k.ID.Short()
 	root := filepath.Join(b.Store.Root(), "work", name)
-	// Another repro of it waits, and nobody tidies the folder away.
+	// Nobody evicts the folder, or builds in it, as long as this is held.
 	unlock, err := b.Store.LockContext(ctx, name)
 	if err != nil {
 		return v, err

@@ -163,15 +163,15 @@ func (a *App) StoreVerify(ctx context.Context, o StoreOptions) error {
 	}
 	begun := time.Now()
 	v, err := s.Verify(ctx)
-	if err != nil {
+	if err != nil && (v == nil || len(v.Findings) == 0) {
 		return err
 	}
 	if o.Format == "json" {
 		if v.Findings == nil {
 			v.Findings = []store.Finding{}
 		}
-		if err := a.json(v); err != nil {
-			return err
+		if jsonErr := a.json(v); jsonErr != nil {
+			return jsonErr
 		}
 	} else {
 		for _, f := range v.Findings {
@@ -183,6 +183,9 @@ func (a *App) StoreVerify(ctx context.Context, o StoreOptions) error {
 		}
 		fmt.Fprintf(a.Out, "%s and %s read, %s in %s: %d damaged\n", plural(v.Artifacts, "artifact", "artifacts"),
 			plural(v.Downloads, "download", "downloads"), ui.Bytes(v.Bytes), ui.Duration(time.Since(begun)), len(v.Findings))
+	}
+	if err != nil { // it ended early, and what it moved until then is told
+		return err
 	}
 	if len(v.Findings) > 0 {
 		return exit.Hint(exit.Withf(exit.Verify, "%s: %d damaged, moved to %s: the next build makes it again", s.Root(), len(v.Findings), filepath.Join(s.Root(), "quarantine")), "go tool mage build")

@@ -29,14 +29,8 @@ func (b *Builder) Forecast(ctx context.Context) map[string]Forecast {
 	return out
 }
 
-// Explain says, for every enabled node and by ID, what a build would do with it
-// and why.
-func (b *Builder) Explain(ctx context.Context) map[string]explain.Verdict {
-	_, verdicts := b.Survey(ctx)
-	return verdicts
-}
-
-// Survey is Forecast and Explain in one: every key is computed once.
+// Survey is Forecast, and says of every node, by ID, why a build would do that:
+// every key is computed once.
 func (b *Builder) Survey(ctx context.Context) (map[string]Forecast, map[string]explain.Verdict) {
 	out, nodes := b.survey(ctx, true)
 	return out, explain.Explain(nodes, b.history)

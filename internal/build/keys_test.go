@@ -10,6 +10,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
+	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
@@ -34,7 +35,8 @@ func TestTheCommandsOfConfigureAreInTheKey(t *testing.T) {
 	for _, want := range []string{
 		"argv.000=cmake\n", "=-DCMAKE_INSTALL_LIBDIR=lib\n", "=-DCMAKE_BUILD_TYPE=Release\n", "=-DA=${llvm.major}\n",
 		"=-DCMAKE_TOOLCHAIN_FILE=${work}/toolchain.cmake\n", "=-DCMAKE_MAKE_PROGRAM=${ninja}\n",
-		`set(CMAKE_CXX_COMPILER "\${cxx}")`, `set(CMAKE_FIND_USE_PACKAGE_REGISTRY "OFF")`, "-O2 ", "=dep", `set(CMAKE_PREFIX_PATH "\${dep.dep}")`,
+		`set(CMAKE_CXX_COMPILER "\${cxx}")`, `set(CMAKE_FIND_USE_PACKAGE_REGISTRY "OFF")`, "-O2 ", "=dep",
+		"env.000=HOME=${home}\n", "env.001=TMPDIR=${tmp}\n", "env.002=PATH=${path}\n", "=SOURCE_DATE_EPOCH=1577836800\n", `set(CMAKE_PREFIX_PATH "\${dep.dep}")`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the key has no %q:\n%s", want, text)
@@ -92,6 +94,26 @@ func TestPatchesAreKeyedByName(t *testing.T) {
 	changes := key.Diff(was, k.key(t, n))
 	if len(changes) != 1 || changes[0].Name != "patch.0000-zero.patch" || changes[0].Had {
 		t.Errorf("changes are %v", changes)
+	}
+}
+
+// The key that was computed before the build serves as long as what the node
+// needs is what the store had then.
+func TestAKeyIsComputedAnewWhenANeedWasBuilt(t *testing.T) {
+	k := newKeyed(t)
+	n := base()
+	early := keyNamed("computed early")
+	k.builder.forecast = map[string]Forecast{n.ID: {Known: true, Key: early}}
+	for id, c := range k.contents {
+		k.builder.forecast[id] = Forecast{Known: true, Cached: true, Action: store.Action{Content: c}}
+	}
+	if got, err := k.builder.keyed(t.Context(), n, k.contents); err != nil || got.ID != early.ID {
+		t.Errorf("nothing was built: %v, %v", got, err)
+	}
+	k.contents["dep@linux-amd64"] = "another content"
+	got, err := k.builder.keyed(t.Context(), n, k.contents)
+	if err != nil || !strings.Contains(got.Text, "dep.dep=another content\n") {
+		t.Errorf("a need was built: %v, %v", got, err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/budget"
-	"github.com/stonemason-hip/stonemason/internal/disk"
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -141,13 +140,8 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	if err := s.open(slices.Contains(b.Rebuild, n.Component)); err != nil {
 		return err
 	}
-	ctx, s.space = disk.Watch(ctx, s.work)
-	defer s.space.End()
-	defer func() {
-		if s.space.Exhausted() {
-			_ = discard(s.work) // nothing in it is trusted
-		}
-	}()
+	ctx, end := s.watch(ctx)
+	defer end()
 	if err := s.steps(ctx); err != nil {
 		return err
 	}

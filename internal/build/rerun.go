@@ -42,26 +42,34 @@ func (b *Builder) Enter(ctx context.Context, n *plan.Node, log io.Writer, person
 	}
 	s := &site{b: b, n: n, key: k, contents: contents, jobs: max(1, b.Jobs), work: b.Work(n, k.ID), log: log}
 	s.takeOver(ctx)
-	if s.done, err = loadProgress(s.work, s.key); err == nil && len(s.done.Steps) == 0 && !s.done.Touched {
-		err = s.open(true)
-	} else if err == nil {
-		err = s.furnish()
-	}
-	if err == nil {
-		err = s.source(ctx)
-	}
-	if err == nil {
-		var writable []string
-		if person && len(n.Sources) > 0 {
-			writable = []string{s.run.Source}
-		}
-		err = b.isolate(ctx, s.run, person, writable...)
-	}
-	if err != nil {
+	if err := s.enter(ctx, person); err != nil {
 		unlock()
 		return nil, err
 	}
 	return &Site{site: s, unlock: unlock}, nil
+}
+
+// enter makes a work folder ready as it was left. The caller holds its lock.
+func (s *site) enter(ctx context.Context, person bool) (err error) {
+	if s.done, err = loadProgress(s.work, s.key); err != nil {
+		return err
+	}
+	if len(s.done.Steps) == 0 && !s.done.Touched {
+		err = s.open(true)
+	} else {
+		err = s.furnish()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.source(ctx); err != nil {
+		return err
+	}
+	var writable []string
+	if person && len(s.n.Sources) > 0 {
+		writable = []string{s.run.Source}
+	}
+	return s.b.isolate(ctx, s.run, person, writable...)
 }
 
 // Close lets go of the folder. It stays: a build goes on behind the steps that
@@ -105,7 +113,7 @@ func (s *Site) Borrow(use func() error) (changed []string, err error) {
 // still the same: size, mode and time of change.
 func identities(work string) (map[string]string, error) {
 	ids := map[string]string{}
-	for _, dir := range []string{"src", "build", "stage"} {
+	for _, dir := range []string{"src", "build", "stage", step.ToolchainFile} {
 		err := filepath.WalkDir(filepath.Join(work, dir), func(file string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -160,6 +168,8 @@ func (s *Site) Step(ctx context.Context, name string) error {
 		}
 		return exit.Withf(exit.Usage, "%s has no step %q: there is %s", s.site.n.Component, name, strings.Join(names, ", "))
 	}
+	ctx, end := s.site.watch(ctx)
+	defer end()
 	staged := false
 	for i, st := range s.site.n.Steps[:at+1] {
 		typed, err := st.Decode()
@@ -172,6 +182,9 @@ func (s *Site) Step(ctx context.Context, name string) error {
 		}
 		if err := s.site.done.forget(s.site.work, i); err != nil {
 			return err
+		}
+		if err := s.site.unconfigured(); err != nil {
+			return fmt.Errorf("build: %w", err)
 		}
 		if err := s.site.step(ctx, i, typed, staged); err != nil {
 			return err
@@ -227,6 +240,8 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 	if err := s.open(true); err != nil {
 		return "", err
 	}
+	ctx, end := s.watch(ctx)
+	defer end()
 	if err := s.steps(ctx); err != nil {
 		return "", err
 	}
@@ -237,6 +252,9 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 // key of one node. The error says what must be built first.
 func (b *Builder) Contents(ctx context.Context, n *plan.Node) (key.Key, map[string]store.Content, error) {
 	forecast := b.Forecast(ctx)
+	if ctx.Err() != nil {
+		return key.Key{}, nil, context.Cause(ctx)
+	}
 	f := forecast[n.ID]
 	if !f.Known {
 		return key.Key{}, nil, exit.Hint(exit.Withf(exit.Usage, "%s: %s", n.ID, f.Unknown), "go tool mage component "+n.Component)

@@ -41,7 +41,20 @@ type site struct {
 	run   *step.Run
 	done  *progress
 	used  child.Usage // by all steps so far
-	space *disk.Guard // nil outside of a build
+	space *disk.Guard // nil while nothing is run
+}
+
+// watch watches the space that steps have until end is called.
+func (s *site) watch(ctx context.Context) (watched context.Context, end func()) {
+	watched, space := disk.Watch(ctx, s.work)
+	s.space = space
+	return watched, func() {
+		if space.Exhausted() {
+			_ = discard(s.work) // nothing in it is trusted
+		}
+		space.End()
+		s.space = nil
+	}
 }
 
 // trusted is the error of something that wrote files, or that there was no room
@@ -59,25 +72,30 @@ func (s *site) trusted(err error) error {
 // linkMemory is what a link of an LLVM-sized program needs, in bytes.
 const linkMemory = 4 << 30
 
-// open makes the work folder ready. What finished steps left is gone on with;
-// where none is known, where a person has been at work, or when fresh is wished
-// for, all of the folder goes. The
-// stage never stays.
+// open makes the work folder ready. A build goes on with what finished steps
+// left in src and build; where none is known, where a person has been at work,
+// or when fresh is wished for, all of the folder goes. The stage never stays,
+// nor do the home and the temporary files of whoever was here before.
 func (s *site) open(fresh bool) error {
 	var err error
 	if s.done, err = loadProgress(s.work, s.key); err != nil {
 		return err
 	}
-	s.done.Staged = nil
-	if len(s.done.Steps) == 0 || s.done.Touched || fresh {
-		s.done.Steps, s.done.Touched = nil, false
+	switch {
+	case len(s.done.Steps) == 0 || s.done.Touched || fresh:
+		*s.done = progress{Key: s.done.Key}
 		err = discard(s.work)
-	} else {
-		err = os.RemoveAll(filepath.Join(s.work, "stage"))
+	case len(s.done.Staged) > 0: // before the stage goes
+		s.done.Staged = nil
+		err = s.done.save(s.work)
 	}
-	if err == nil && !slices.ContainsFunc(s.done.Steps, func(m string) bool { return m != sourceMark }) {
-		// CMake takes over what it finds of itself, also what is half.
-		err = os.RemoveAll(filepath.Join(s.work, "build"))
+	for _, dir := range []string{"stage", "home", "tmp"} {
+		if err == nil {
+			err = os.RemoveAll(filepath.Join(s.work, dir))
+		}
+	}
+	if err == nil {
+		err = s.unconfigured()
 	}
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
@@ -91,6 +109,19 @@ func (s *site) takeOver(ctx context.Context) {
 	if _, err := os.Lstat(s.work); err == nil {
 		child.Sweep(ctx, step.Mark(filepath.Join(s.work, "tmp")))
 	}
+}
+
+// unconfigured empties the build folder when no step is done in it: CMake takes
+// over what it finds of itself, also what is half.
+func (s *site) unconfigured() error {
+	if slices.ContainsFunc(s.done.Steps, func(m string) bool { return m != sourceMark }) {
+		return nil
+	}
+	dir := filepath.Join(s.work, "build")
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
 }
 
 // discard removes a work folder, what vouches for the rest first: of a removal
@@ -241,6 +272,9 @@ func (s *site) ninjaLogSize() int64 {
 // report: the work folder goes when the build succeeds. A build does not fail
 // for want of it.
 func (s *site) keepNinjaLog(offset int64) map[string]string {
+	if s.lease == nil { // not a step of the build that the report tells of
+		return nil
+	}
 	data, err := os.ReadFile(s.ninjaLog())
 	if err != nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,17 +92,6 @@ func (b *Builder) List(name string, values []string) {
 	for i, v := range values {
 		number := strconv.Itoa(i)
 		b.Add(name+"."+"000"[min(3, len(number)):]+number, v)
-	}
-}
-
-// Map records a set of named values as name.key lines.
-func (b *Builder) Map(name string, values map[string]string) {
-	if len(values) == 0 {
-		b.Add(name, "{}")
-		return
-	}
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		b.Add(name+"."+k, values[k])
 	}
 }
 

@@ -9,7 +9,8 @@ func TestTextIsSortedReadableAndStable(t *testing.T) {
 	var b Builder
 	b.Add("zeta", "1")
 	b.List("argv", []string{"cmake", "-S", "src"})
-	b.Map("define", map[string]string{"B": "2", "A": "1"})
+	b.Add("define.B", "2")
+	b.Add("define.A", "1")
 	b.Add("text", "two\nlines")
 	b.List("none", nil)
 	want := "stonemason/2\nargv.000=cmake\nargv.001=-S\nargv.002=src\ndefine.A=1\ndefine.B=2\nnone=[]\ntext=\"two\\nlines\"\nzeta=1\n"

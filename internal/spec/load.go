@@ -110,9 +110,6 @@ func loadComponent(root, file string, types *yamlx.Types) (*Component, error) {
 	return c, nil
 }
 
-// LoadConfig reads therock.yaml alone.
-func LoadConfig(root string) (*Config, error) { return loadConfig(root, new(yamlx.Types)) }
-
 func loadConfig(root string, types *yamlx.Types) (*Config, error) {
 	c := new(Config)
 	var err error
@@ -169,9 +166,7 @@ func (p Pin) check() error {
 	return nil
 }
 
-// LoadLock reads therock.lock; nil when it is not there.
-func LoadLock(root string) (*Lock, error) { return loadLock(root, new(yamlx.Types)) }
-
+// loadLock reads therock.lock; nil when it is not there.
 func loadLock(root string, types *yamlx.Types) (*Lock, error) {
 	l := new(Lock)
 	if _, err := decode(root, LockFile, l, types); errors.Is(err, fs.ErrNotExist) {

@@ -13,6 +13,10 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/cmake"
 )
 
+// ToolchainFile is what a configure step writes into the work folder, beside
+// ${build}. Ninja runs CMake again when it changes.
+const ToolchainFile = "toolchain.cmake"
+
 // CMake configures a project for Ninja, in ${build}.
 type CMake struct {
 	// Source is the folder with CMakeLists.txt.
@@ -89,7 +93,7 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 	if r.LLVM != nil {
 		meant = []string{r.LLVM.Prefix}
 	}
-	file = filepath.Join(r.Work, "toolchain.cmake")
+	file = filepath.Join(r.Work, ToolchainFile)
 	text = cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,

@@ -98,11 +98,13 @@ func (s *Store) begin() error {
 		return s.fail("cannot begin a session", err)
 	}
 	sweepLeases(dir)
-	var raw [8]byte
-	_, _ = rand.Read(raw[:]) // never fails
-	id := hex.EncodeToString(raw[:])
-	name := filepath.Join(dir, id)
 	for {
+		// Another name each time: who was about to remove the last one must not
+		// take this for it.
+		var raw [8]byte
+		_, _ = rand.Read(raw[:]) // never fails
+		id := hex.EncodeToString(raw[:])
+		name := filepath.Join(dir, id)
 		f, err := lockFile(context.Background(), name, unix.LOCK_EX)
 		if err != nil {
 			return s.fail("cannot begin a session", err)

@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -267,4 +269,40 @@ func TestALeaseAfterOneThatWasCutShort(t *testing.T) {
 	if got := trim(t, s, TrimOptions{Max: 0}); names(got.Removed) != "" {
 		t.Errorf("removed %s, which is held", names(got.Removed))
 	}
+}
+
+// Sessions that begin at the same time do not take each other's claims for
+// those of dead processes.
+func TestSessionsBeginAtOnce(t *testing.T) {
+	first := open(t) // which has a session, as it is new
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	root := first.Root()
+	const many = 60
+	stores := make([]*Store, many)
+	var all sync.WaitGroup
+	for i := range stores {
+		all.Go(func() {
+			s, err := Open(root)
+			if err == nil {
+				err = s.Hold(Content("sha256:" + strings.Repeat("0", 64)))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			stores[i] = s
+		})
+	}
+	all.Wait()
+	live, err := stores[0].Sessions()
+	if err != nil || len(live) != many {
+		t.Errorf("%d of %d sessions are known, %v", len(live), many, err)
+	}
+	for _, x := range live {
+		if len(x.Contents) != 1 {
+			t.Errorf("session %s holds %v", x.ID, x.Contents)
+		}
+	}
+	runtime.KeepAlive(stores) // a lease ends with the store that nobody knows any more
 }

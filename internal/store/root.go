@@ -101,13 +101,10 @@ func readRecord(file string) ([]byte, error) {
 	return b.Bytes(), errors.Join(err, f.Close())
 }
 
-// Roots lists the bundles that are in use: of those registered, the ones whose
-// folder is there and holds what was registered.
-func (s *Store) Roots() ([]Root, error) { return s.roots(false) }
-
-// roots also drops, when it is told to, the registrations of what is not in
-// use. The caller then holds leaseLock alone, so that nobody registers at the
-// same time.
+// roots lists the bundles that are in use: of those registered, the ones whose
+// folder is there and holds what was registered. With drop the other
+// registrations go; the caller then holds leaseLock alone, so that nobody
+// registers at the same time.
 func (s *Store) roots(drop bool) ([]Root, error) {
 	dir := filepath.Join(s.root, "roots")
 	entries, err := os.ReadDir(dir)

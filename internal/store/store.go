@@ -104,9 +104,6 @@ type File struct {
 // Store is an open store. Its methods may be called from several goroutines.
 type Store struct {
 	root string
-	// Warn is told what was found damaged and is made again. When it is nil
-	// the texts are kept for Warnings.
-	Warn func(text string)
 
 	mu        sync.Mutex
 	lease     *lease
@@ -167,19 +164,15 @@ func (s *Store) checkVersion() error {
 func (s *Store) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.mu.Lock()
-	known := s.warned[text]
-	s.warned[text] = true
-	if !known && s.Warn == nil {
+	defer s.mu.Unlock()
+	if !s.warned[text] {
+		s.warned[text] = true
 		s.warnings = append(s.warnings, text)
-	}
-	s.mu.Unlock()
-	if !known && s.Warn != nil {
-		s.Warn(text)
 	}
 }
 
 // Warnings returns what was found damaged since the last call, and is made
-// again. It is empty where Warn is set.
+// again.
 func (s *Store) Warnings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
