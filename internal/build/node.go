@@ -127,6 +127,10 @@ func (b *Builder) restore(n *plan.Node, k key.Key, rebuild bool, res *Result) (b
 	return true, nil
 }
 
+// settleTime is how long a build that ends early waits for the disk, so that
+// what it leaves can be gone on with even after a power cut.
+const settleTime = time.Second
+
 // make runs the steps of a node in its work folder and seals the stage.
 func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents map[string]store.Content, lease *budget.Lease, res *Result) error {
 	begun := time.Now()
@@ -143,6 +147,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	ctx, end := s.watch(ctx)
 	defer end()
 	if err := s.steps(ctx); err != nil {
+		s.done.settle(s.work, settleTime)
 		return err
 	}
 	if err := check(n, s.run.Stage); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -26,6 +27,11 @@ type progress struct {
 	// Touched: a person may have changed files of the folder, so that what is
 	// in it is no longer what the key says. The next build begins anew.
 	Touched bool `json:"touched,omitempty"`
+	// Boot names the start of the machine since which the folder was written to
+	// without being synced; "" when all of it is on the disk. When the machine
+	// was started anew since, files may be there that have lost what was in
+	// them, however much this record vouches for them.
+	Boot string `json:"boot,omitempty"`
 }
 
 func loadProgress(work string, k key.Key) (*progress, error) {
@@ -40,6 +46,9 @@ func loadProgress(work string, k key.Key) (*progress, error) {
 	var old progress
 	if json.Unmarshal(data, &old) != nil || old.Key != k.ID {
 		return p, nil // not of this key: begin anew
+	}
+	if old.Boot != "" && old.Boot != bootID() {
+		return p, nil // the plug was pulled
 	}
 	return &old, nil
 }
@@ -81,6 +90,30 @@ func (p *progress) forget(work string, i int) error {
 }
 
 func (p *progress) save(work string) error {
+	p.Boot = bootID()
+	return p.write(work)
+}
+
+// settle has all of the folder written to the disk and records that. A disk that
+// takes longer than patience is not waited for: the folder then counts until the
+// machine is started anew.
+func (p *progress) settle(work string, patience time.Duration) {
+	if len(p.Steps) == 0 || p.Boot == "" {
+		return
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- syncFileSystem(work) }()
+	select {
+	case err := <-synced:
+		if err == nil {
+			p.Boot = ""
+			_ = p.write(work) // as if it was not settled
+		}
+	case <-time.After(patience):
+	}
+}
+
+func (p *progress) write(work string) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err

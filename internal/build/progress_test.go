@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -55,6 +56,61 @@ func TestProgressThatDoesNotCount(t *testing.T) {
 		if err != nil || p.Key != k.ID || len(p.Steps) != 0 {
 			t.Errorf("progress %s: %+v, %v", name, p, err)
 		}
+	}
+}
+
+// After a power cut files may be empty that a step had written. Only what was
+// synced before counts when the machine was started anew.
+func TestProgressAfterAPowerCut(t *testing.T) {
+	if bootID() == "" {
+		t.Fatal("this machine does not say when it was started")
+	}
+	work, k := t.TempDir(), keyNamed("one")
+	restarted := func() { // as the record looks to a machine that was started later
+		file := filepath.Join(work, progressFile)
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, []byte(strings.ReplaceAll(string(data), bootID(), "another start")), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := func() int {
+		p, err := loadProgress(work, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Steps)
+	}
+	p := &progress{Key: k.ID}
+	if err := p.add(work, sourceMark); err != nil {
+		t.Fatal(err)
+	}
+	if steps() != 1 {
+		t.Error("a build that was killed does not go on")
+	}
+	restarted()
+	if steps() != 0 {
+		t.Error("what was not on the disk is gone on with")
+	}
+	if err := p.add(work, "00-configure"); err != nil {
+		t.Fatal(err)
+	}
+	p.settle(work, time.Minute)
+	restarted()
+	if steps() != 2 {
+		t.Error("what was synced is not gone on with")
+	}
+	// Gone on with, it is written to again.
+	s := newSite(t, progress{Steps: []string{sourceMark, "00-one"}})
+	s.done = &progress{Key: s.key.ID, Steps: []string{sourceMark, "00-one"}, Boot: bootID()}
+	s.done.settle(s.work, time.Minute)
+	if err := s.open(false); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := loadProgress(s.work, s.key); err != nil || left.Boot != bootID() {
+		t.Errorf("a folder that is at work says it is on the disk: %+v, %v", left, err)
 	}
 }
 

@@ -74,7 +74,10 @@ func (s *site) enter(ctx context.Context, person bool) (err error) {
 
 // Close lets go of the folder. It stays: a build goes on behind the steps that
 // are done in it, and begins anew where none is.
-func (s *Site) Close() { s.unlock() }
+func (s *Site) Close() {
+	s.site.done.settle(s.site.work, settleTime)
+	s.unlock()
+}
 
 // Borrow lets somebody else, a person in a shell, use the folder while use runs.
 // changed lists the files that are not as they were, at most some: if there are

@@ -141,6 +141,11 @@ func (s *site) furnish() error {
 			return fmt.Errorf("build: %w", err)
 		}
 	}
+	if len(s.done.Steps) > 0 && s.done.Boot != bootID() {
+		if err := s.done.save(s.work); err != nil { // it is going to be written to
+			return err
+		}
+	}
 	if err := os.WriteFile(filepath.Join(s.work, "key"), []byte(s.key.Text), 0o644); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
