@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -49,10 +50,12 @@ func (b *Builder) survey(ctx context.Context, partial bool) (map[string]Forecast
 	out := make(map[string]Forecast, len(enabled))
 	nodes := make([]explain.Node, len(enabled))
 	contents := make(map[string]store.Content, len(enabled))
+	b.built = b.Store.Components()
+	keys := &sync.Pool{New: func() any { return new(key.Builder) }}
 	for _, wave := range waves(enabled) {
 		forecasts := make([]Forecast, len(wave))
 		_ = parallel.Each(len(wave), func(i int) error {
-			forecasts[i], nodes[wave[i]] = b.lookUp(ctx, enabled[wave[i]], contents, partial)
+			forecasts[i], nodes[wave[i]] = b.lookUp(ctx, enabled[wave[i]], contents, partial, keys)
 			return nil
 		})
 		for i, f := range forecasts {
@@ -86,10 +89,11 @@ func waves(nodes []*plan.Node) [][]int {
 }
 
 // lookUp asks the store about one node. contents are those of what it needs, as
-// far as they are known.
-func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]store.Content, partial bool) (Forecast, explain.Node) {
+// far as they are known. keys holds builders of keys to use again.
+func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]store.Content, partial bool, keys *sync.Pool) (Forecast, explain.Node) {
 	var f Forecast
 	e := explain.Node{ID: n.ID, Component: n.Component, Host: n.Host, Needs: n.Build}
+	never := b.built != nil && !b.built[n.Component]
 	for _, s := range n.Sources {
 		e.Sources = append(e.Sources, sourceName(s))
 	}
@@ -102,16 +106,16 @@ func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]
 		f.Unknown = e.Open[0] + " must be built first"
 	}
 	if partial || len(e.Open) == 0 {
-		k, err := b.keyWithout(ctx, n, contents, e.Open)
-		switch {
-		case err != nil:
+		lines := keys.Get().(*key.Builder)
+		defer keys.Put(lines)
+		lines.Reset()
+		if err := b.keyLines(ctx, lines, n, contents, e.Open); err != nil {
 			f.Unknown, e.Problem = err.Error(), err.Error()
-		case len(e.Open) == 0:
-			f.Known, f.Key = true, k
+		} else if e.Key = lines.Key(); len(e.Open) == 0 {
+			f.Known, f.Key = true, e.Key
 		}
-		e.Key = k
 	}
-	if f.Known {
+	if f.Known && !never {
 		if a, ok, err := b.Store.Lookup(n.Component, f.Key.ID); err == nil && ok {
 			f.Cached, f.Action = true, a
 			r := result(a)
@@ -124,6 +128,9 @@ func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]
 // history lists the earlier results of a component for a host. A history that
 // cannot be read is as none: it explains less, and hinders nothing.
 func (b *Builder) history(component, host string) []explain.Result {
+	if b.built != nil && !b.built[component] {
+		return nil
+	}
 	actions, _ := b.Store.History(component)
 	var all []explain.Result
 	for _, a := range actions {

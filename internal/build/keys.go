@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -27,6 +28,14 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 // anything up.
 func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[string]store.Content, open []string) (key.Key, error) {
 	var k key.Builder
+	if err := b.keyLines(ctx, &k, n, contents, open); err != nil {
+		return key.Key{}, err
+	}
+	return k.Key(), nil
+}
+
+// keyLines adds the lines of a node's key.
+func (b *Builder) keyLines(ctx context.Context, k *key.Builder, n *plan.Node, contents map[string]store.Content, open []string) error {
 	k.Add("component", n.Component)
 	k.Add("host", n.Host)
 	k.Add("provider", string(n.Provider))
@@ -35,13 +44,13 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 	for i, s := range n.Sources {
 		id, err := b.Sources.Identity(ctx, s)
 		if err != nil {
-			return key.Key{}, err
+			return err
 		}
-		prefix := fmt.Sprintf("source.%d", i)
+		prefix := "source." + strconv.Itoa(i)
 		k.Add(prefix+".id", id)
 		k.Add(prefix+".path", s.Path)
 		k.Add(prefix+".into", s.Into)
-		k.Add(prefix+".strip", fmt.Sprint(s.Strip))
+		k.Add(prefix+".strip", strconv.Itoa(s.Strip))
 		k.List(prefix+".only", s.Only)
 	}
 	// Patches are applied in the order of their names, so names tell the order
@@ -55,7 +64,7 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 		}
 		content, ok := contents[id]
 		if !ok {
-			return key.Key{}, fmt.Errorf("%s: the content of %s is not known", n.ID, id)
+			return fmt.Errorf("%s: the content of %s is not known", n.ID, id)
 		}
 		k.Add("dep."+b.Graph.Node(id).Component, string(content))
 	}
@@ -63,15 +72,16 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 	for i, s := range n.Steps {
 		typed, err := s.Decode()
 		if err != nil {
-			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+			return fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
 		}
-		var one key.Builder
-		one.Add("uses", s.Uses)
-		typed.Key(&one)
-		if err := b.command(&one, n, typed); err != nil {
-			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+		err = k.Within(fmt.Sprintf("step.%02d-%s", i, s.Name), func() error {
+			k.Add("uses", s.Uses)
+			typed.Key(k)
+			return b.command(k, n, typed)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
 		}
-		k.Nest(fmt.Sprintf("step.%02d-%s", i, s.Name), &one)
 		for _, tool := range step.Tools(typed) {
 			if !slices.Contains(tools, tool) {
 				tools = append(tools, tool)
@@ -90,10 +100,7 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 		k.List(fmt.Sprintf("exception.%02d.globs", i), e.Globs)
 	}
 	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
-	if err := b.machineLines(ctx, &k, n, tools); err != nil {
-		return key.Key{}, err
-	}
-	return k.Key(), nil
+	return b.machineLines(ctx, k, n, tools)
 }
 
 // command adds what a configure step says to CMake by itself, beyond its

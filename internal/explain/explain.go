@@ -228,6 +228,11 @@ func (e *explainer) verdict(n *Node) *Verdict {
 		v.State, v.Content, v.Built, v.Seconds = UpToDate, n.Result.Content, &built, n.Result.Seconds
 		return v
 	}
+	earlier := e.earlier(n)
+	if len(earlier) == 0 {
+		v.State = New
+		return v
+	}
 	// A need that must be built first has no line yet, so its old line says
 	// nothing.
 	open := map[string]bool{}
@@ -237,11 +242,7 @@ func (e *explainer) verdict(n *Node) *Verdict {
 		}
 	}
 	lines := key.Parse(n.Key.Text)
-	near := nearest(e.earlier(n), lines, open)
-	if near == nil {
-		v.State = New
-		return v
-	}
+	near := nearest(earlier, lines, open)
 	v.Nearest = &Earlier{Key: string(near.Key.ID), Content: near.Content, Built: near.Created}
 	if len(n.Open) == 0 && near.Key.ID == n.Key.ID {
 		v.State = Gone
