@@ -58,7 +58,10 @@ type Builder struct {
 }
 
 // line is where a line stands in the buffer: name, "=", value, "\n".
-type line struct{ start, equals, end int }
+type line struct {
+	start, equals, end int
+	next               bool // element of a list, after the element before it
+}
 
 func (b *Builder) name(l line) []byte { return b.buf[l.start:l.equals] }
 
@@ -69,7 +72,7 @@ func (b *Builder) Reset() { b.buf, b.lines, b.prefix = b.buf[:0], b.lines[:0], "
 // characters are quoted as Go strings, so that every input stays one line.
 func (b *Builder) Add(name, value string) {
 	start := b.begin(name)
-	b.finish(start, value)
+	b.finish(start, value, false)
 }
 
 // begin writes the name of a line, finish the rest.
@@ -79,7 +82,7 @@ func (b *Builder) begin(name string) (start int) {
 	return start
 }
 
-func (b *Builder) finish(start int, value string) {
+func (b *Builder) finish(start int, value string, next bool) {
 	equals := len(b.buf)
 	b.buf = append(b.buf, '=')
 	if mustQuote(value) {
@@ -88,7 +91,7 @@ func (b *Builder) finish(start int, value string) {
 		b.buf = append(b.buf, value...)
 	}
 	b.buf = append(b.buf, '\n')
-	b.lines = append(b.lines, line{start, equals, len(b.buf)})
+	b.lines = append(b.lines, line{start, equals, len(b.buf), next})
 }
 
 func mustQuote(value string) bool {
@@ -119,7 +122,7 @@ func (b *Builder) element(name string, i int, value string) {
 		b.buf = append(b.buf, '0')
 	}
 	b.buf = strconv.AppendInt(b.buf, int64(i), 10)
-	b.finish(start, value)
+	b.finish(start, value, i > 0 && i < 1000) // as text, 1000 comes before 999
 }
 
 // Map records a set of named values as name.key lines.
@@ -171,14 +174,14 @@ func (b *Builder) Key() Key {
 // sort puts the lines into the order of their names. It reports false when a
 // name was added twice.
 //
-// Most lines are elements of lists, which come in order, and no other line has
-// its place among those of a list. So what was added in ascending order is
-// sorted as a piece, by its first line, and one by one only when pieces overlap.
+// Most lines are elements of lists, which come in order, and hardly ever has
+// another line its place among those of a list. So a list is sorted as a piece,
+// by its first line, and line by line only when pieces overlap.
 func (b *Builder) sort() (unique bool) {
 	byName := func(x, y line) int { return bytes.Compare(b.name(x), b.name(y)) }
 	b.runs = b.runs[:0]
 	for begin, i := 0, 1; i <= len(b.lines); i++ {
-		if i == len(b.lines) || byName(b.lines[i-1], b.lines[i]) >= 0 {
+		if i == len(b.lines) || !b.lines[i].next {
 			b.runs = append(b.runs, b.lines[begin:i])
 			begin = i
 		}

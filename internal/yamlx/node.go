@@ -35,7 +35,8 @@ type document struct {
 // out than a small file takes to read. Its zero value is ready; one can serve
 // many files, also at once. See [Shared].
 type Types struct {
-	plans sync.Map // reflect.Type → *plan
+	plans  sync.Map // reflect.Type → *plan
+	traits sync.Map // reflect.Type → *traits
 }
 
 // Node is a value in a YAML document with its position and path. A struct

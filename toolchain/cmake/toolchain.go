@@ -3,7 +3,6 @@
 package cmake
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,7 +76,14 @@ set(ENV{PKG_CONFIG_LIBDIR} "${stonemason_pkgconfig}")
 // Text is the toolchain file (cmake-toolchains(7)).
 func (t Toolchain) Text() string {
 	var b strings.Builder
-	set := func(name, value string) { fmt.Fprintf(&b, "set(%s %s)\n", name, Quote(value)) }
+	b.Grow(4 << 10) // a plan asks for a thousand such files
+	set := func(name, value string) {
+		b.WriteString("set(")
+		b.WriteString(name)
+		b.WriteByte(' ')
+		quote(&b, value)
+		b.WriteString(")\n")
+	}
 	b.WriteString("# Written by stonemason; a configure step reads it.\n")
 	if t.Host != t.Build {
 		set("CMAKE_SYSTEM_NAME", systemName(t.Host))
@@ -93,8 +99,9 @@ func (t Toolchain) Text() string {
 	for i, f := range flags {
 		flags[i] = shellWord(f)
 	}
-	set("CMAKE_C_FLAGS_INIT", strings.Join(flags, " "))
-	set("CMAKE_CXX_FLAGS_INIT", strings.Join(flags, " "))
+	joined := strings.Join(flags, " ")
+	set("CMAKE_C_FLAGS_INIT", joined)
+	set("CMAKE_CXX_FLAGS_INIT", joined)
 
 	b.WriteString("# Nothing is found by accident: no package registries, no environment, no\n")
 	b.WriteString("# prefix of a package manager (cmake-packages(7), CMAKE_FIND_USE_*).\n")
@@ -122,6 +129,11 @@ func (t Toolchain) Text() string {
 // would take @x@ for a variable (CMP0053).
 func Quote(s string) string {
 	var b strings.Builder
+	quote(&b, s)
+	return b.String()
+}
+
+func quote(b *strings.Builder, s string) {
 	b.Grow(len(s) + 2)
 	b.WriteByte('"')
 	for i := range len(s) {
@@ -131,7 +143,6 @@ func Quote(s string) string {
 		b.WriteByte(s[i])
 	}
 	b.WriteByte('"')
-	return b.String()
 }
 
 // list joins the elements of a CMake list (cmake-language(7), "Lists").
