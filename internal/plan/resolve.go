@@ -61,6 +61,9 @@ type resolver struct {
 	types   yamlx.Types
 	bare    sync.Map // step type → the step without values
 
+	versions sync.Map // see semver
+	recipes  map[string]*prepared
+
 	uses       []string // the step types there are
 	conditions map[string]*expr.Expr
 	gpusOf     map[*spec.Component][]string
