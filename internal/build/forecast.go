@@ -18,7 +18,9 @@ type Forecast struct {
 	// Known: the key could be computed now. It cannot when something that the
 	// node needs must be built first, or when the machine lacks a tool.
 	Known bool
-	Key   key.Key
+	// Key has no text when the store never had a result of the component: there
+	// is nothing to compare it with.
+	Key key.Key
 	// Unknown says why not.
 	Unknown string
 	Action  store.Action
@@ -51,7 +53,7 @@ func (b *Builder) survey(ctx context.Context, partial bool) (map[string]Forecast
 	nodes := make([]explain.Node, len(enabled))
 	contents := make(map[string]store.Content, len(enabled))
 	b.built = b.Store.Components()
-	keys := &sync.Pool{New: func() any { return new(key.Builder) }}
+	keys := &sync.Pool{New: func() any { return new(lines) }}
 	for _, wave := range waves(enabled) {
 		forecasts := make([]Forecast, len(wave))
 		_ = parallel.Each(len(wave), func(i int) error {
@@ -106,13 +108,20 @@ func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]
 		f.Unknown = e.Open[0] + " must be built first"
 	}
 	if partial || len(e.Open) == 0 {
-		lines := keys.Get().(*key.Builder)
-		defer keys.Put(lines)
-		lines.Reset()
-		if err := b.keyLines(ctx, lines, n, contents, e.Open); err != nil {
+		k := keys.Get().(*lines)
+		defer keys.Put(k)
+		k.Reset()
+		if err := b.keyLines(ctx, k, n, contents, e.Open); err != nil {
 			f.Unknown, e.Problem = err.Error(), err.Error()
-		} else if e.Key = lines.Key(); len(e.Open) == 0 {
-			f.Known, f.Key = true, e.Key
+		} else {
+			if never {
+				e.Key.ID = k.ID()
+			} else {
+				e.Key = k.Key()
+			}
+			if len(e.Open) == 0 {
+				f.Known, f.Key = true, e.Key
+			}
 		}
 	}
 	if f.Known && !never {

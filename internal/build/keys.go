@@ -27,15 +27,22 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 // are no lines for the contents of these. It is for comparing, not for looking
 // anything up.
 func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[string]store.Content, open []string) (key.Key, error) {
-	var k key.Builder
+	var k lines
 	if err := b.keyLines(ctx, &k, n, contents, open); err != nil {
 		return key.Key{}, err
 	}
 	return k.Key(), nil
 }
 
+// lines are the lines of a key, with room for the text of a toolchain file. They
+// can be used again.
+type lines struct {
+	key.Builder
+	text []byte
+}
+
 // keyLines adds the lines of a node's key.
-func (b *Builder) keyLines(ctx context.Context, k *key.Builder, n *plan.Node, contents map[string]store.Content, open []string) error {
+func (b *Builder) keyLines(ctx context.Context, k *lines, n *plan.Node, contents map[string]store.Content, open []string) error {
 	k.Add("component", n.Component)
 	k.Add("host", n.Host)
 	k.Add("provider", string(n.Provider))
@@ -76,7 +83,7 @@ func (b *Builder) keyLines(ctx context.Context, k *key.Builder, n *plan.Node, co
 		}
 		err = k.Within(fmt.Sprintf("step.%02d-%s", i, s.Name), func() error {
 			k.Add("uses", s.Uses)
-			typed.Key(k)
+			typed.Key(&k.Builder)
 			return b.command(k, n, typed)
 		})
 		if err != nil {
@@ -100,12 +107,12 @@ func (b *Builder) keyLines(ctx context.Context, k *key.Builder, n *plan.Node, co
 		k.List(fmt.Sprintf("exception.%02d.globs", i), e.Globs)
 	}
 	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
-	return b.machineLines(ctx, k, n, tools)
+	return b.machineLines(ctx, &k.Builder, n, tools)
 }
 
 // command adds what a configure step says to CMake by itself, beyond its
 // fields: the toolchain file and the arguments, with variables for all places.
-func (b *Builder) command(k *key.Builder, n *plan.Node, typed step.Step) error {
+func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 	s, ok := typed.(*step.CMake)
 	if !ok {
 		return nil
@@ -128,11 +135,12 @@ func (b *Builder) command(k *key.Builder, n *plan.Node, typed step.Step) error {
 		name := b.Graph.Node(id).Component
 		r.Deps[name] = "${dep." + name + "}"
 	}
-	_, text, argv, err := s.Command(r, func(value string) (string, error) { return value, nil })
+	_, toolchain, argv, err := s.Toolchain(r, func(value string) (string, error) { return value, nil })
 	if err != nil {
 		return err
 	}
-	k.Text("toolchain", text)
+	k.text = toolchain.Append(k.text[:0])
+	k.Text("toolchain", k.text)
 	k.List("argv", argv)
 	return nil
 }

@@ -26,7 +26,8 @@ type Node struct {
 	// Open are those of Needs whose contents are not known yet: they must be
 	// built first. The key has no line for them.
 	Open []string
-	// Key holds every line that is known; it is final when Open is empty.
+	// Key holds every line that is known; it is final when Open is empty. A node
+	// without history may leave its text out.
 	Key key.Key
 	// Problem says why there is no key at all: a tool is missing, say.
 	Problem string

@@ -51,7 +51,7 @@ type Builder struct {
 	lines  []line
 	prefix string // of names that are added now
 
-	// What Key needs, kept for the next time.
+	// What ID needs, kept for the next time.
 	text  []byte
 	order []line
 	runs  [][]line
@@ -72,7 +72,7 @@ func (b *Builder) Reset() { b.buf, b.lines, b.prefix = b.buf[:0], b.lines[:0], "
 // characters are quoted as Go strings, so that every input stays one line.
 func (b *Builder) Add(name, value string) {
 	start := b.begin(name)
-	b.finish(start, value, false)
+	finish(b, start, value, false)
 }
 
 // begin writes the name of a line, finish the rest.
@@ -82,11 +82,11 @@ func (b *Builder) begin(name string) (start int) {
 	return start
 }
 
-func (b *Builder) finish(start int, value string, next bool) {
+func finish[T string | []byte](b *Builder, start int, value T, next bool) {
 	equals := len(b.buf)
 	b.buf = append(b.buf, '=')
 	if mustQuote(value) {
-		b.buf = strconv.AppendQuote(b.buf, value)
+		b.buf = strconv.AppendQuote(b.buf, string(value))
 	} else {
 		b.buf = append(b.buf, value...)
 	}
@@ -94,13 +94,13 @@ func (b *Builder) finish(start int, value string, next bool) {
 	b.lines = append(b.lines, line{start, equals, len(b.buf), next})
 }
 
-func mustQuote(value string) bool {
+func mustQuote[T string | []byte](value T) bool {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' || c == 0x7f { // no byte of a longer character is
 			return true
 		}
 	}
-	return strings.HasPrefix(value, `"`)
+	return len(value) > 0 && value[0] == '"'
 }
 
 // List records values whose order matters as name.000, name.001, …, and an
@@ -111,18 +111,18 @@ func (b *Builder) List(name string, values []string) {
 		return
 	}
 	for i, v := range values {
-		b.element(name, i, v)
+		element(b, name, i, v)
 	}
 }
 
-func (b *Builder) element(name string, i int, value string) {
+func element[T string | []byte](b *Builder, name string, i int, value T) {
 	start := b.begin(name)
 	b.buf = append(b.buf, '.')
 	for n := 100; n > 1 && i < n; n /= 10 {
 		b.buf = append(b.buf, '0')
 	}
 	b.buf = strconv.AppendInt(b.buf, int64(i), 10)
-	b.finish(start, value, i > 0 && i < 1000) // as text, 1000 comes before 999
+	finish(b, start, value, i > 0 && i < 1000) // as text, 1000 comes before 999
 }
 
 // Map records a set of named values as name.key lines.
@@ -138,12 +138,12 @@ func (b *Builder) Map(name string, values map[string]string) {
 
 // Text records a text that is read line by line, a script for instance, as
 // List does.
-func (b *Builder) Text(name, text string) {
-	text = strings.TrimSuffix(text, "\n")
+func (b *Builder) Text(name string, text []byte) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
 	for i, more := 0, true; more; i++ {
-		var one string
-		one, text, more = strings.Cut(text, "\n")
-		b.element(name, i, one)
+		var one []byte
+		one, text, more = bytes.Cut(text, []byte("\n"))
+		element(b, name, i, one)
 	}
 }
 
@@ -157,6 +157,12 @@ func (b *Builder) Within(prefix string, add func() error) error {
 
 // Key closes the builder's present content.
 func (b *Builder) Key() Key {
+	id := b.ID()
+	return Key{ID: id, Text: string(b.text)}
+}
+
+// ID is the identity of the key that Key would give.
+func (b *Builder) ID() ID {
 	b.text = append(append(b.text[:0], Salt...), '\n')
 	if b.sort() {
 		for _, l := range b.order {
@@ -168,7 +174,7 @@ func (b *Builder) Key() Key {
 		}
 	}
 	sum := sha256.Sum256(b.text)
-	return Key{ID: ID(hex.EncodeToString(sum[:])), Text: string(b.text)}
+	return ID(hex.EncodeToString(sum[:]))
 }
 
 // sort puts the lines into the order of their names. It reports false when a

@@ -143,7 +143,7 @@ func TestWithinNamesLinesBelowAPrefix(t *testing.T) {
 	failed := errors.New("no")
 	err := b.Within("step", func() error {
 		b.List("flags", []string{"-a"})
-		b.Text("script", "one\ntwo\n")
+		b.Text("script", []byte("one\ntwo\n"))
 		return errors.Join(b.Within("inner", func() error { b.Map("m", map[string]string{"k": "v"}); return nil }), failed)
 	})
 	b.List("many", slices.Repeat([]string{""}, 1001))
