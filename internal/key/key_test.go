@@ -151,6 +151,14 @@ func TestWithinNamesLinesBelowAPrefix(t *testing.T) {
 		t.Errorf("the error %v", err)
 	}
 	text := b.Key().Text
+	var names []string
+	for line := range strings.Lines(strings.TrimPrefix(text, Salt+"\n")) {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("a list of more than a thousand is not in the order of the names:\n%.200s", text)
+	}
 	for _, want := range []string{"\nstep.flags.000=-a\n", "\nstep.script.000=one\nstep.script.001=two\n", "\nstep.inner.m.k=v\n", "\nmany.009=\nmany.010=\n", "\nmany.1000=\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%.200s", want, text)
