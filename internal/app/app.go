@@ -96,7 +96,7 @@ func (a *App) project(w Wishes) (*spec.Project, error) {
 	if err != nil {
 		return nil, exit.With(exit.Config, err)
 	}
-	p, err := spec.Load(root)
+	p, err := spec.LoadKnown(root, filepath.Join(root, stateDirName, "project.cache"))
 	if err != nil {
 		return nil, exit.With(exit.Config, err)
 	}
@@ -309,7 +309,9 @@ func (a *App) store(p *spec.Project) (*store.Store, error) {
 }
 
 // stateDir holds what belongs to this checkout: logs and events.
-func stateDir(p *spec.Project) string { return filepath.Join(p.Root, ".stonemason") }
+func stateDir(p *spec.Project) string { return filepath.Join(p.Root, stateDirName) }
+
+const stateDirName = ".stonemason"
 
 // machine looks at the machine, and asks meanwhile whether the upstream channel
 // can be reached, when that is going to be asked.

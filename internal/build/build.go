@@ -46,6 +46,9 @@ type Builder struct {
 	forecast map[string]Forecast
 	verdicts map[string]explain.Verdict
 	expected map[string]time.Duration
+	// The components of which the store had results when the nodes were looked
+	// up; nil when that is not known.
+	built map[string]bool
 }
 
 // Result is what became of a node.
@@ -161,6 +164,9 @@ func (b *Builder) announce() {
 // Expect is the wall time that building a node will take: what it took last
 // time, else its declared processor time spread over the jobs.
 func (b *Builder) Expect(n *plan.Node) time.Duration {
+	if b.built != nil && !b.built[n.Component] {
+		return n.Estimate.CPU / time.Duration(max(1, b.Jobs))
+	}
 	if history, err := b.Store.History(n.Component); err == nil {
 		for _, a := range history {
 			if a.Host == n.Host && a.Outcome == n.Outcome && a.Seconds > 0 {

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/explain"
 	"github.com/stonemason-hip/stonemason/internal/key"
@@ -17,7 +18,9 @@ type Forecast struct {
 	// Known: the key could be computed now. It cannot when something that the
 	// node needs must be built first, or when the machine lacks a tool.
 	Known bool
-	Key   key.Key
+	// Key has no text when the store never had a result of the component: there
+	// is nothing to compare it with.
+	Key key.Key
 	// Unknown says why not.
 	Unknown string
 	Action  store.Action
@@ -43,10 +46,12 @@ func (b *Builder) survey(ctx context.Context, partial bool) (map[string]Forecast
 	out := make(map[string]Forecast, len(enabled))
 	nodes := make([]explain.Node, len(enabled))
 	contents := make(map[string]store.Content, len(enabled))
+	b.built = b.Store.Components()
+	keys := &sync.Pool{New: func() any { return new(lines) }}
 	for _, wave := range waves(enabled) {
 		forecasts := make([]Forecast, len(wave))
 		_ = parallel.Each(len(wave), func(i int) error {
-			forecasts[i], nodes[wave[i]] = b.lookUp(ctx, enabled[wave[i]], contents, partial)
+			forecasts[i], nodes[wave[i]] = b.lookUp(ctx, enabled[wave[i]], contents, partial, keys)
 			return nil
 		})
 		for i, f := range forecasts {
@@ -80,10 +85,11 @@ func waves(nodes []*plan.Node) [][]int {
 }
 
 // lookUp asks the store about one node. contents are those of what it needs, as
-// far as they are known.
-func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]store.Content, partial bool) (Forecast, explain.Node) {
+// far as they are known. keys holds builders of keys to use again.
+func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]store.Content, partial bool, keys *sync.Pool) (Forecast, explain.Node) {
 	var f Forecast
 	e := explain.Node{ID: n.ID, Component: n.Component, Host: n.Host, Needs: n.Build}
+	never := b.built != nil && !b.built[n.Component]
 	for _, s := range n.Sources {
 		e.Sources = append(e.Sources, sourceName(s))
 	}
@@ -96,16 +102,23 @@ func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]
 		f.Unknown = e.Open[0] + " must be built first"
 	}
 	if partial || len(e.Open) == 0 {
-		k, err := b.keyWithout(ctx, n, contents, e.Open)
-		switch {
-		case err != nil:
+		k := keys.Get().(*lines)
+		defer keys.Put(k)
+		k.Reset()
+		if err := b.keyLines(ctx, k, n, contents, e.Open); err != nil {
 			f.Unknown, e.Problem = err.Error(), err.Error()
-		case len(e.Open) == 0:
-			f.Known, f.Key = true, k
+		} else {
+			if never {
+				e.Key.ID = k.ID()
+			} else {
+				e.Key = k.Key()
+			}
+			if len(e.Open) == 0 {
+				f.Known, f.Key = true, e.Key
+			}
 		}
-		e.Key = k
 	}
-	if f.Known {
+	if f.Known && !never {
 		if a, ok, err := b.Store.Lookup(n.Component, f.Key.ID); err == nil && ok {
 			f.Cached, f.Action = true, a
 			r := result(a)
@@ -118,6 +131,9 @@ func (b *Builder) lookUp(ctx context.Context, n *plan.Node, contents map[string]
 // history lists the earlier results of a component for a host. A history that
 // cannot be read is as none: it explains less, and hinders nothing.
 func (b *Builder) history(component, host string) []explain.Result {
+	if b.built != nil && !b.built[component] {
+		return nil
+	}
 	actions, _ := b.Store.History(component)
 	var all []explain.Result
 	for _, a := range actions {

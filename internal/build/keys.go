@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/internal/plan"
@@ -26,7 +27,22 @@ func (b *Builder) Key(ctx context.Context, n *plan.Node, contents map[string]sto
 // are no lines for the contents of these. It is for comparing, not for looking
 // anything up.
 func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[string]store.Content, open []string) (key.Key, error) {
-	var k key.Builder
+	var k lines
+	if err := b.keyLines(ctx, &k, n, contents, open); err != nil {
+		return key.Key{}, err
+	}
+	return k.Key(), nil
+}
+
+// lines are the lines of a key, with room for the text of a toolchain file. They
+// can be used again.
+type lines struct {
+	key.Builder
+	text []byte
+}
+
+// keyLines adds the lines of a node's key.
+func (b *Builder) keyLines(ctx context.Context, k *lines, n *plan.Node, contents map[string]store.Content, open []string) error {
 	k.Add("component", n.Component)
 	k.Add("host", n.Host)
 	k.Add("provider", string(n.Provider))
@@ -35,13 +51,13 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 	for i, s := range n.Sources {
 		id, err := b.Sources.Identity(ctx, s)
 		if err != nil {
-			return key.Key{}, err
+			return err
 		}
-		prefix := fmt.Sprintf("source.%d", i)
+		prefix := "source." + strconv.Itoa(i)
 		k.Add(prefix+".id", id)
 		k.Add(prefix+".path", s.Path)
 		k.Add(prefix+".into", s.Into)
-		k.Add(prefix+".strip", fmt.Sprint(s.Strip))
+		k.Add(prefix+".strip", strconv.Itoa(s.Strip))
 		k.List(prefix+".only", s.Only)
 	}
 	// Patches are applied in the order of their names, so names tell the order
@@ -55,7 +71,7 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 		}
 		content, ok := contents[id]
 		if !ok {
-			return key.Key{}, fmt.Errorf("%s: the content of %s is not known", n.ID, id)
+			return fmt.Errorf("%s: the content of %s is not known", n.ID, id)
 		}
 		k.Add("dep."+b.Graph.Node(id).Component, string(content))
 	}
@@ -63,15 +79,16 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 	for i, s := range n.Steps {
 		typed, err := s.Decode()
 		if err != nil {
-			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+			return fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
 		}
-		var one key.Builder
-		one.Add("uses", s.Uses)
-		typed.Key(&one)
-		if err := b.command(&one, n, typed); err != nil {
-			return key.Key{}, fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
+		err = k.Within(fmt.Sprintf("step.%02d-%s", i, s.Name), func() error {
+			k.Add("uses", s.Uses)
+			typed.Key(&k.Builder)
+			return b.command(k, n, typed)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: step %s: %w", n.ID, s.Name, err)
 		}
-		k.Nest(fmt.Sprintf("step.%02d-%s", i, s.Name), &one)
 		for _, tool := range step.Tools(typed) {
 			if !slices.Contains(tools, tool) {
 				tools = append(tools, tool)
@@ -90,15 +107,12 @@ func (b *Builder) keyWithout(ctx context.Context, n *plan.Node, contents map[str
 		k.List(fmt.Sprintf("exception.%02d.globs", i), e.Globs)
 	}
 	k.List("env", step.Environment("${home}", "${tmp}", []string{"${path}"}))
-	if err := b.machineLines(ctx, &k, n, tools); err != nil {
-		return key.Key{}, err
-	}
-	return k.Key(), nil
+	return b.machineLines(ctx, &k.Builder, n, tools)
 }
 
 // command adds what a configure step says to CMake by itself, beyond its
 // fields: the toolchain file and the arguments, with variables for all places.
-func (b *Builder) command(k *key.Builder, n *plan.Node, typed step.Step) error {
+func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 	s, ok := typed.(*step.CMake)
 	if !ok {
 		return nil
@@ -121,11 +135,12 @@ func (b *Builder) command(k *key.Builder, n *plan.Node, typed step.Step) error {
 		name := b.Graph.Node(id).Component
 		r.Deps[name] = "${dep." + name + "}"
 	}
-	_, text, argv, err := s.Command(r, func(value string) (string, error) { return value, nil })
+	_, toolchain, argv, err := s.Toolchain(r, func(value string) (string, error) { return value, nil })
 	if err != nil {
 		return err
 	}
-	k.Text("toolchain", text)
+	k.text = toolchain.Append(k.text[:0])
+	k.Text("toolchain", k.text)
 	k.List("argv", argv)
 	return nil
 }

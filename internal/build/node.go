@@ -104,11 +104,11 @@ func (b *Builder) lock(ctx context.Context, n *plan.Node, id key.ID) (unlock fun
 	return unlock, err
 }
 
-// keyed is the node's key. The one that was computed before the build began
-// still holds when nothing that the node needs was built since.
+// keyed is the node's key, with its text. The one that was computed before the
+// build began still holds when nothing that the node needs was built since.
 func (b *Builder) keyed(ctx context.Context, n *plan.Node, contents map[string]store.Content) (key.Key, error) {
 	f := b.forecast[n.ID]
-	if f.Known && !slices.ContainsFunc(n.Build, func(id string) bool { return contents[id] != b.forecast[id].Action.Content }) {
+	if f.Known && f.Key.Text != "" && !slices.ContainsFunc(n.Build, func(id string) bool { return contents[id] != b.forecast[id].Action.Content }) {
 		return f.Key, nil
 	}
 	return b.Key(ctx, n, contents)

@@ -268,5 +268,9 @@ func (b *Builder) Contents(ctx context.Context, n *plan.Node) (key.Key, map[stri
 			contents[id] = f.Action.Content
 		}
 	}
+	if f.Key.Text == "" {
+		k, err := b.Key(ctx, n, contents)
+		return k, contents, err
+	}
 	return f.Key, contents, nil
 }

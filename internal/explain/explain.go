@@ -26,7 +26,8 @@ type Node struct {
 	// Open are those of Needs whose contents are not known yet: they must be
 	// built first. The key has no line for them.
 	Open []string
-	// Key holds every line that is known; it is final when Open is empty.
+	// Key holds every line that is known; it is final when Open is empty. A node
+	// without history may leave its text out.
 	Key key.Key
 	// Problem says why there is no key at all: a tool is missing, say.
 	Problem string
@@ -228,6 +229,11 @@ func (e *explainer) verdict(n *Node) *Verdict {
 		v.State, v.Content, v.Built, v.Seconds = UpToDate, n.Result.Content, &built, n.Result.Seconds
 		return v
 	}
+	earlier := e.earlier(n)
+	if len(earlier) == 0 {
+		v.State = New
+		return v
+	}
 	// A need that must be built first has no line yet, so its old line says
 	// nothing.
 	open := map[string]bool{}
@@ -237,11 +243,7 @@ func (e *explainer) verdict(n *Node) *Verdict {
 		}
 	}
 	lines := key.Parse(n.Key.Text)
-	near := nearest(e.earlier(n), lines, open)
-	if near == nil {
-		v.State = New
-		return v
-	}
+	near := nearest(earlier, lines, open)
 	v.Nearest = &Earlier{Key: string(near.Key.ID), Content: near.Content, Built: near.Created}
 	if len(n.Open) == 0 && near.Key.ID == n.Key.ID {
 		v.State = Gone

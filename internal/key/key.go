@@ -7,6 +7,7 @@
 package key
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -40,45 +41,65 @@ type Key struct {
 // Builder collects the lines of a key. The zero value is ready to use. A name
 // that is added twice keeps both values, told apart by an index, so that
 // nothing that was added can be lost.
+//
+// A plan makes a thousand keys of hundreds of lines each, so the lines stand in
+// one buffer, as they will in the text, and [Builder.Reset] keeps it for the
+// next key.
 type Builder struct {
-	lines []line // in the order in which they were added
+	buf    []byte // the lines in the order in which they were added
+	lines  []line
+	prefix string // of names that are added now
+
+	// What ID needs, kept for the next time.
+	text  []byte
+	order []line
+	runs  [][]line
 }
 
-type line struct{ name, value string }
+// line is where a line stands in the buffer: name, "=", value, "\n".
+type line struct {
+	start, equals, end int
+	next               bool // element of a list, after the element before it
+}
+
+func (b *Builder) name(l line) []byte { return b.buf[l.start:l.equals] }
+
+// Reset empties the builder.
+func (b *Builder) Reset() { b.buf, b.lines, b.prefix = b.buf[:0], b.lines[:0], "" }
 
 // Add records one input. Values that hold line breaks or other control
 // characters are quoted as Go strings, so that every input stays one line.
 func (b *Builder) Add(name, value string) {
-	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.HasPrefix(value, `"`) {
-		value = strconv.Quote(value)
-	}
-	b.lines = append(b.lines, line{name, value})
+	start := b.begin(name)
+	finish(b, start, value, false)
 }
 
-// sorted gives the lines by name, each name once: what was added under a name
-// that is taken gets the first form of it that is free.
-func (b *Builder) sorted() []line {
-	byName := func(x, y line) int { return strings.Compare(x.name, y.name) }
-	lines := slices.Clone(b.lines)
-	slices.SortStableFunc(lines, byName)
-	twice := false
-	for i := 1; i < len(lines) && !twice; i++ {
-		twice = lines[i].name == lines[i-1].name
+// begin writes the name of a line, finish the rest.
+func (b *Builder) begin(name string) (start int) {
+	start = len(b.buf)
+	b.buf = append(append(b.buf, b.prefix...), name...)
+	return start
+}
+
+func finish[T string | []byte](b *Builder, start int, value T, next bool) {
+	equals := len(b.buf)
+	b.buf = append(b.buf, '=')
+	if mustQuote(value) {
+		b.buf = strconv.AppendQuote(b.buf, string(value))
+	} else {
+		b.buf = append(b.buf, value...)
 	}
-	if !twice {
-		return lines
-	}
-	taken := make(map[string]bool, len(lines))
-	for i, l := range b.lines {
-		name := l.name
-		for n := 2; taken[name]; n++ {
-			name = fmt.Sprintf("%s#%d", l.name, n)
+	b.buf = append(b.buf, '\n')
+	b.lines = append(b.lines, line{start, equals, len(b.buf), next})
+}
+
+func mustQuote[T string | []byte](value T) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c == 0x7f { // no byte of a longer character is
+			return true
 		}
-		taken[name] = true
-		lines[i] = line{name, l.value}
 	}
-	slices.SortFunc(lines, byName)
-	return lines
+	return len(value) > 0 && value[0] == '"'
 }
 
 // List records values whose order matters as name.000, name.001, …, and an
@@ -88,39 +109,117 @@ func (b *Builder) List(name string, values []string) {
 		b.Add(name, "[]")
 		return
 	}
-	b.lines = slices.Grow(b.lines, len(values))
 	for i, v := range values {
-		number := strconv.Itoa(i)
-		b.Add(name+"."+"000"[min(3, len(number)):]+number, v)
+		element(b, name, i, v)
 	}
+}
+
+func element[T string | []byte](b *Builder, name string, i int, value T) {
+	start := b.begin(name)
+	b.buf = append(b.buf, '.')
+	for n := 100; n > 1 && i < n; n /= 10 {
+		b.buf = append(b.buf, '0')
+	}
+	b.buf = strconv.AppendInt(b.buf, int64(i), 10)
+	finish(b, start, value, i > 0 && i < 1000) // as text, 1000 comes before 999
 }
 
 // Text records a text that is read line by line, a script for instance, as
 // List does.
-func (b *Builder) Text(name, text string) {
-	b.List(name, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+func (b *Builder) Text(name string, text []byte) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	for i, more := 0, true; more; i++ {
+		var one []byte
+		one, text, more = bytes.Cut(text, []byte("\n"))
+		element(b, name, i, one)
+	}
 }
 
-// Nest adds every line of another builder under a prefix.
-func (b *Builder) Nest(prefix string, other *Builder) {
-	b.lines = slices.Grow(b.lines, len(other.lines))
-	for _, l := range other.lines {
-		b.lines = append(b.lines, line{prefix + "." + l.name, l.value})
-	}
+// Within adds what add adds with a prefix and a dot before every name.
+func (b *Builder) Within(prefix string, add func() error) error {
+	outer := b.prefix
+	b.prefix = outer + prefix + "."
+	defer func() { b.prefix = outer }()
+	return add()
 }
 
 // Key closes the builder's present content.
 func (b *Builder) Key() Key {
-	var text strings.Builder
-	text.WriteString(Salt + "\n")
-	for _, l := range b.sorted() {
-		text.WriteString(l.name)
-		text.WriteByte('=')
-		text.WriteString(l.value)
-		text.WriteByte('\n')
+	id := b.ID()
+	return Key{ID: id, Text: string(b.text)}
+}
+
+// ID is the identity of the key that Key would give.
+func (b *Builder) ID() ID {
+	b.text = append(append(b.text[:0], Salt...), '\n')
+	if b.sort() {
+		for _, l := range b.order {
+			b.text = append(b.text, b.buf[l.start:l.end]...)
+		}
+	} else {
+		for _, l := range b.renamed() {
+			b.text = append(append(append(b.text, l.name...), '='), l.rest...)
+		}
 	}
-	sum := sha256.Sum256([]byte(text.String()))
-	return Key{ID: ID(hex.EncodeToString(sum[:])), Text: text.String()}
+	sum := sha256.Sum256(b.text)
+	return ID(hex.EncodeToString(sum[:]))
+}
+
+// sort puts the lines into the order of their names. It reports false when a
+// name was added twice.
+//
+// Most lines are elements of lists, which come in order, and hardly ever has
+// another line its place among those of a list. So a list is sorted as a piece,
+// by its first line, and line by line only when pieces overlap.
+func (b *Builder) sort() (unique bool) {
+	byName := func(x, y line) int { return bytes.Compare(b.name(x), b.name(y)) }
+	b.runs = b.runs[:0]
+	for begin, i := 0, 1; i <= len(b.lines); i++ {
+		if i == len(b.lines) || !b.lines[i].next {
+			b.runs = append(b.runs, b.lines[begin:i])
+			begin = i
+		}
+	}
+	slices.SortFunc(b.runs, func(x, y []line) int { return byName(x[0], y[0]) })
+	b.order = b.order[:0]
+	apart := true
+	for _, run := range b.runs {
+		apart = apart && (len(b.order) == 0 || byName(b.order[len(b.order)-1], run[0]) < 0)
+		b.order = append(b.order, run...)
+	}
+	if apart {
+		return true
+	}
+	slices.SortFunc(b.order, byName)
+	for i := 1; i < len(b.order); i++ {
+		if byName(b.order[i-1], b.order[i]) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// named is a line with a name that is not in the buffer.
+type named struct {
+	name string
+	rest []byte // the value and the line break
+}
+
+// renamed gives the lines by name, each name once: what was added under a name
+// that is taken gets the first form of it that is free.
+func (b *Builder) renamed() []named {
+	taken := make(map[string]bool, len(b.lines))
+	lines := make([]named, len(b.lines))
+	for i, l := range b.lines {
+		name := string(b.name(l))
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprintf("%s#%d", b.name(l), n)
+		}
+		taken[name] = true
+		lines[i] = named{name, b.buf[l.equals+1 : l.end]}
+	}
+	slices.SortFunc(lines, func(x, y named) int { return strings.Compare(x.name, y.name) })
+	return lines
 }
 
 // Parse reads a key's text back into its lines. The salt line becomes the

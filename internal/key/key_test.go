@@ -1,6 +1,11 @@
 package key
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -96,4 +101,68 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a key differs from itself: %v", changes)
 		}
 	})
+}
+
+// However lines are added, in runs that lie apart, overlap or repeat names, the
+// text has them by name, and what stood under a taken name under a free one.
+func TestLinesInAnyOrderGiveTheSameText(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var b Builder // used again for each key
+	for range 2000 {
+		b.Reset()
+		var names, want []string
+		taken := map[string]bool{}
+		add := func(name string) {
+			names = append(names, name)
+			free := name
+			for n := 2; taken[free]; n++ {
+				free = fmt.Sprintf("%s#%d", name, n)
+			}
+			taken[free] = true
+			want = append(want, free+"="+strconv.Itoa(len(names)))
+			b.Add(name, strconv.Itoa(len(names)))
+		}
+		for range random.IntN(6) {
+			run := []string{"a", "b", "b.000", "b.001", "b.001#2", "b0", "c", "ü"}[random.IntN(8):]
+			for _, name := range run[:random.IntN(len(run)+1)] {
+				add(name)
+			}
+		}
+		slices.SortFunc(want, func(x, y string) int {
+			x, _, _ = strings.Cut(x, "=")
+			y, _, _ = strings.Cut(y, "=")
+			return strings.Compare(x, y)
+		})
+		if got := b.Key().Text; got != strings.Join(append([]string{Salt}, want...), "\n")+"\n" {
+			t.Fatalf("of %q:\n%s\nwant:\n%s", names, got, strings.Join(want, "\n"))
+		}
+	}
+}
+
+func TestWithinNamesLinesBelowAPrefix(t *testing.T) {
+	var b Builder
+	failed := errors.New("no")
+	err := b.Within("step", func() error {
+		b.List("flags", []string{"-a"})
+		b.Text("script", []byte("one\ntwo\n"))
+		return errors.Join(b.Within("inner", func() error { b.Add("m.k", "v"); return nil }), failed)
+	})
+	b.List("many", slices.Repeat([]string{""}, 1001))
+	if !errors.Is(err, failed) {
+		t.Errorf("the error %v", err)
+	}
+	text := b.Key().Text
+	var names []string
+	for line := range strings.Lines(strings.TrimPrefix(text, Salt+"\n")) {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("a list of more than a thousand is not in the order of the names:\n%.200s", text)
+	}
+	for _, want := range []string{"\nstep.flags.000=-a\n", "\nstep.script.000=one\nstep.script.001=two\n", "\nstep.inner.m.k=v\n", "\nmany.009=\nmany.010=\n", "\nmany.1000=\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%.200s", want, text)
+		}
+	}
 }

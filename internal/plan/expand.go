@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,11 +17,12 @@ import (
 
 // expandSteps turns a recipe into the steps of a node: parameters and what
 // the plan knows are filled in, variables of the running step stay.
-func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) error {
+func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, recipe *prepared) error {
 	scope, err := r.params(n, c, p, recipe)
 	if err != nil {
 		return err
 	}
+	n.Steps = make([]Step, 0, len(recipe.Steps))
 	for i, decl := range recipe.Steps {
 		if !slices.Contains(r.uses, decl.Uses) {
 			msg := fmt.Sprintf("unknown step type %q", decl.Uses)
@@ -40,18 +40,17 @@ func (r *resolver) expandSteps(n *Node, c *spec.Component, p *spec.Provider, rec
 				continue
 			}
 		}
-		with := map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(decl.With)) {
-			plain, err := spec.Plain(decl.With[name])
-			if err != nil {
-				return err
+		with := make(map[string]any, len(decl.With))
+		for _, plain := range recipe.steps[i] {
+			if plain.err != nil {
+				return plain.err
 			}
-			v, err := scope.expand(plain)
+			v, err := scope.expand(plain.value)
 			if err != nil {
-				return located(decl.With[name].Pos(), "%s: %v", name, err)
+				return located(decl.With[plain.name].Pos(), "%s: %v", plain.name, err)
 			}
 			if v != nil {
-				with[name] = v
+				with[plain.name] = v
 			}
 		}
 		s := Step{Name: decl.Name, Uses: decl.Uses, With: with}
@@ -119,15 +118,13 @@ type scope map[string]any
 
 // params checks the values a component gives a recipe, and adds defaults and
 // the plan's own names.
-func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *spec.Recipe) (scope, error) {
-	s := scope{
-		"name": c.Name, "version": n.Version, "release": r.graph.Release,
-		"channel": string(r.graph.Channel), "host": n.Host, "gpus": toList(r.gpusOf[c]),
+func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *prepared) (scope, error) {
+	s := make(scope, 9+len(recipe.params))
+	s["name"], s["version"], s["release"] = c.Name, n.Version, r.graph.Release
+	s["channel"], s["host"], s["gpus"] = string(r.graph.Channel), n.Host, toList(r.gpusOf[c])
+	if v := r.semver(n.Version); v != nil {
+		s["version.major"], s["version.minor"], s["version.patch"] = v[0], v[1], v[2]
 	}
-	if v, err := semver.NewVersion(n.Version); err == nil {
-		s["version.major"], s["version.minor"], s["version.patch"] = fmt.Sprint(v.Major()), fmt.Sprint(v.Minor()), fmt.Sprint(v.Patch())
-	}
-	known := slices.Sorted(maps.Keys(recipe.Params))
 	given := maps.Clone(p.With)
 	if given == nil {
 		given = spec.Values{}
@@ -138,7 +135,7 @@ func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *
 		param, ok := recipe.Params[name]
 		if !ok {
 			msg := fmt.Sprintf("recipe %s has no parameter %q", recipe.Name, name)
-			if near, ok := suggest.Nearest(name, known); ok {
+			if near, ok := suggest.Nearest(name, recipe.params); ok {
 				msg += fmt.Sprintf(": did you mean %q?", near)
 			}
 			return nil, located(node.KeyPos(), "%s", msg)
@@ -152,21 +149,34 @@ func (r *resolver) params(n *Node, c *spec.Component, p *spec.Provider, recipe *
 		}
 		s[name] = v
 	}
-	for _, name := range known {
+	for _, name := range recipe.params {
 		if _, ok := s[name]; ok {
 			continue
 		}
-		param := recipe.Params[name]
-		if param.Default == nil {
+		fallback, ok := recipe.defaults[name]
+		if !ok {
 			return nil, located(c.At("providers"), "%s does not say %s, which recipe %s needs", c.Name, name, recipe.Name)
 		}
-		v, err := typed(param.Type, param.Default)
-		if err != nil {
-			return nil, err
+		if fallback.err != nil {
+			return nil, fallback.err
 		}
-		s[name] = v
+		s[name] = fallback.value
 	}
 	return s, nil
+}
+
+// semver are the three numbers of a version; nil when it is none. Many
+// components have the same one.
+func (r *resolver) semver(version string) *[3]string {
+	if known, ok := r.versions.Load(version); ok {
+		return known.(*[3]string)
+	}
+	var numbers *[3]string
+	if v, err := semver.NewVersion(version); err == nil {
+		numbers = &[3]string{fmt.Sprint(v.Major()), fmt.Sprint(v.Minor()), fmt.Sprint(v.Patch())}
+	}
+	r.versions.Store(version, numbers)
+	return numbers
 }
 
 func (r *resolver) gpusFor(c *spec.Component) []string {
@@ -214,8 +224,6 @@ func typed(t spec.ParamType, n *yamlx.Node) (any, error) {
 	return v, nil
 }
 
-var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
-
 // expand replaces references in a value. A string that is one reference
 // becomes the value itself, whatever its type; a list element that is a
 // reference to a list is spliced.
@@ -225,12 +233,12 @@ func (s scope) expand(v any) (any, error) {
 		if !strings.Contains(v, "${") {
 			return v, nil
 		}
-		if m := reference.FindStringSubmatch(v); m != nil && m[0] == v && !step.IsVariable(m[1]) {
-			return s.value(m[1])
+		if at, end, name, ok := nextReference(v); ok && at == 0 && end == len(v) && !step.IsVariable(name) {
+			return s.value(name)
 		}
 		return s.text(v)
 	case []any:
-		out := []any{}
+		out := make([]any, 0, len(v))
 		for _, e := range v {
 			x, err := s.expand(e)
 			if err != nil {
@@ -246,7 +254,7 @@ func (s scope) expand(v any) (any, error) {
 		}
 		return out, nil
 	case map[string]any:
-		out := map[string]any{}
+		out := make(map[string]any, len(v))
 		for k, e := range v {
 			x, err := s.expand(e)
 			if err != nil {
@@ -263,33 +271,25 @@ func (s scope) text(text string) (string, error) {
 	if !strings.Contains(text, "${") {
 		return text, nil
 	}
-	var failed error
-	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		name := ref[2 : len(ref)-1]
-		if step.IsVariable(name) {
-			return ref
-		}
+	return fill(text, func(name string) (string, error) {
 		v, err := s.value(name)
 		if err != nil {
-			failed = err
-			return ref
+			return "", err
 		}
 		switch v := v.(type) {
 		case string:
-			return v
+			return v, nil
 		case bool:
-			return strings.ToUpper(onOff(v)) // CMake's spelling
+			return strings.ToUpper(onOff(v)), nil // CMake's spelling
 		case []any:
 			var words []string
 			for _, w := range v {
 				words = append(words, fmt.Sprint(w))
 			}
-			return strings.Join(words, ";")
+			return strings.Join(words, ";"), nil
 		}
-		failed = fmt.Errorf("%s holds no text", ref)
-		return ref
+		return "", fmt.Errorf("${%s} holds no text", name)
 	})
-	return out, failed
 }
 
 func (s scope) value(name string) (any, error) {
@@ -331,7 +331,7 @@ func (s scope) truth(cond string) (bool, error) {
 }
 
 func toList(words []string) []any {
-	list := []any{}
+	list := make([]any, 0, len(words))
 	for _, w := range words {
 		list = append(list, w)
 	}

@@ -33,6 +33,9 @@ type choice struct {
 	provider  *spec.Provider
 
 	settled, pulled bool // the two passes of nodes have been here
+
+	needed         bool // needIDs has been here, and found
+	build, runtime []string
 }
 
 // nodes decides what is on, and why, in two passes: first what cannot be,
@@ -80,6 +83,10 @@ func (r *resolver) nodes() error {
 		if c := r.choices[id]; !c.forBuild || c.on {
 			wanted = append(wanted, c)
 		}
+	}
+	r.recipes = make(map[string]*prepared, len(r.project.Recipes))
+	for name, recipe := range r.project.Recipes {
+		r.recipes[name] = prepare(recipe)
 	}
 	// Nothing is decided any more: nodes are filled in beside each other.
 	r.graph.Nodes = make([]*Node, len(wanted))
@@ -292,7 +299,7 @@ func (r *resolver) node(c *choice) (*Node, error) {
 		return n, nil
 	}
 	p := c.provider
-	recipe := r.project.Recipes[p.Recipe]
+	recipe := r.recipes[p.Recipe]
 	n.Provider, n.ProviderNote, n.Recipe, n.Outcome = p.Kind, p.Note, p.Recipe, recipe.Outcome
 	if n.Outcome == "" {
 		n.Outcome = "built"
@@ -326,9 +333,12 @@ func estimate(e spec.Estimate) Estimate {
 	return Estimate{CPU: e.CPU, Disk: int64(e.Disk), Memory: int64(e.Memory)}
 }
 
-// needIDs are the nodes that a choice needs. What an artifact for any host is
-// built with runs on the build machine.
+// needIDs are the nodes that a choice, which has its provider, needs. What an
+// artifact for any host is built with runs on the build machine.
 func (r *resolver) needIDs(c *choice) (build, runtime []string) {
+	if c.needed {
+		return c.build, c.runtime
+	}
 	var own spec.Needs
 	if c.provider != nil {
 		own = c.provider.Needs
@@ -346,7 +356,9 @@ func (r *resolver) needIDs(c *choice) (build, runtime []string) {
 		}
 		return ids
 	}
-	return ids(host, c.component.Needs.Build, own.Build), ids(c.host, c.component.Needs.Runtime, own.Runtime)
+	c.build, c.runtime = ids(host, c.component.Needs.Build, own.Build), ids(c.host, c.component.Needs.Runtime, own.Runtime)
+	c.needed = true
+	return c.build, c.runtime
 }
 
 func (r *resolver) sources(n *Node, c *spec.Component) error {

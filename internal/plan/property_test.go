@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,6 +152,28 @@ func FuzzResolve(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) { plans(t, seed) })
+}
+
+var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
+
+// References are what the expression says, wherever braces and dollars stand.
+func TestReferencesAreFoundByTheirForm(t *testing.T) {
+	var texts []string
+	for n := range 1 << 12 { // all texts of six of these
+		text := ""
+		for range 6 {
+			text += string("${}a"[n%4])
+			n /= 4
+		}
+		texts = append(texts, text)
+	}
+	for _, text := range texts {
+		want := reference.ReplaceAllString(text, "<$1>")
+		got, err := fill(text, func(name string) (string, error) { return "<" + name + ">", nil })
+		if got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
 }
 
 // FuzzExpand: no text of a recipe makes the expansion panic, or leave a

@@ -61,6 +61,9 @@ type resolver struct {
 	types   yamlx.Types
 	bare    sync.Map // step type → the step without values
 
+	versions sync.Map // see semver
+	recipes  map[string]*prepared
+
 	uses       []string // the step types there are
 	conditions map[string]*expr.Expr
 	gpusOf     map[*spec.Component][]string
@@ -209,7 +212,7 @@ func (r *resolver) names() error {
 		}
 		for _, need := range allNeeds(c) {
 			if r.project.Components[need.name] == nil {
-				unknown(c.At(need.path), "component", need.name, known)
+				unknown(c.At(need.path()), "component", need.name, known)
 			}
 		}
 	}
@@ -234,22 +237,36 @@ func providerKinds(c *spec.Component) string {
 	return strings.Join(kinds, ", ")
 }
 
-type need struct{ name, path string }
+// need is a component that another one names, and where.
+type need struct {
+	name     string
+	provider int // index; -1 for what every provider needs
+	list     string
+	index    int
+}
+
+func (n need) path() string {
+	path := fmt.Sprintf("needs.%s[%d]", n.list, n.index)
+	if n.provider >= 0 {
+		path = fmt.Sprintf("providers[%d].%s", n.provider, path)
+	}
+	return path
+}
 
 // allNeeds lists what a component needs with any of its providers.
 func allNeeds(c *spec.Component) []need {
 	var all []need
-	add := func(prefix string, n spec.Needs) {
+	add := func(provider int, n spec.Needs) {
 		for i, name := range n.Build {
-			all = append(all, need{name, fmt.Sprintf("%sneeds.build[%d]", prefix, i)})
+			all = append(all, need{name, provider, "build", i})
 		}
 		for i, name := range n.Runtime {
-			all = append(all, need{name, fmt.Sprintf("%sneeds.runtime[%d]", prefix, i)})
+			all = append(all, need{name, provider, "runtime", i})
 		}
 	}
-	add("", c.Needs)
+	add(-1, c.Needs)
 	for i, p := range c.Providers {
-		add(fmt.Sprintf("providers[%d].", i), p.Needs)
+		add(i, p.Needs)
 	}
 	return all
 }
@@ -274,7 +291,7 @@ func (r *resolver) cycles() error {
 		for _, n := range allNeeds(c) {
 			if state[n.name] == visiting {
 				loop := strings.Join(append(slices.Clone(trail[slices.Index(trail, n.name):]), n.name), " → ")
-				return located(c.At(n.path), "components need each other: %s", loop)
+				return located(c.At(n.path()), "components need each other: %s", loop)
 			}
 			if err := visit(n.name); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/parallel"
+	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
 
@@ -55,24 +56,37 @@ func FindRoot(from string) (string, error) {
 // Load reads a project. All mistakes of a file are reported together; of
 // several files with mistakes, the first in the order in which they are named
 // here.
-func Load(root string) (*Project, error) {
+func Load(root string) (*Project, error) { return LoadKnown(root, "") }
+
+// LoadKnown is Load with a cache file, in which the files are kept as they were
+// parsed: one that is unchanged since is not read again. See memory.
+func LoadKnown(root, cache string) (*Project, error) {
+	m := remember(cache, root)
+	p, files, err := loadAll(root, m)
+	m.save(files)
+	return p, err
+}
+
+// loadAll reads a project and names its files.
+func loadAll(root string, m *memory) (*Project, []string, error) {
 	p := &Project{Root: root, Components: map[string]*Component{}, Recipes: map[string]*Recipe{}}
-	types := new(yamlx.Types)
+	f := &files{root: root, memory: m}
 	recipes, components := list(root, RecipesDir), list(root, ComponentsDir)
+	all := slices.Concat([]string{ConfigFile, ReleasesFile, LockFile}, recipes, components)
 	r, c := make([]*Recipe, len(recipes)), make([]*Component, len(components))
 	reads := []func() error{
-		func() (err error) { p.Config, err = loadConfig(root, types); return err },
-		func() (err error) { p.Releases, err = loadReleases(root, types); return err },
-		func() (err error) { p.Lock, err = loadLock(root, types); return err },
+		func() (err error) { p.Config, err = f.loadConfig(); return err },
+		func() (err error) { p.Releases, err = f.loadReleases(); return err },
+		func() (err error) { p.Lock, err = f.loadLock(); return err },
 	}
 	for i, file := range recipes {
-		reads = append(reads, func() (err error) { r[i], err = loadRecipe(root, file, types); return err })
+		reads = append(reads, func() (err error) { r[i], err = f.loadRecipe(file); return err })
 	}
 	for i, file := range components {
-		reads = append(reads, func() (err error) { c[i], err = loadComponent(root, file, types); return err })
+		reads = append(reads, func() (err error) { c[i], err = f.loadComponent(file); return err })
 	}
 	if err := parallel.Each(len(reads), func(i int) error { return reads[i]() }); err != nil {
-		return nil, err
+		return nil, all, err
 	}
 	for _, r := range r {
 		p.Recipes[r.Name] = r
@@ -80,22 +94,22 @@ func Load(root string) (*Project, error) {
 	for _, c := range c {
 		p.Components[c.Name] = c
 	}
-	return p, nil
+	return p, all, nil
 }
 
-func loadRecipe(root, file string, types *yamlx.Types) (*Recipe, error) {
+func (f *files) loadRecipe(file string) (*Recipe, error) {
 	r := new(Recipe)
 	var err error
-	if r.src, err = decode(root, file, r, types); err != nil {
+	if r.src, err = f.decode(file, r); err != nil {
 		return nil, err
 	}
 	return r, named(r.src, r.Name, file)
 }
 
-func loadComponent(root, file string, types *yamlx.Types) (*Component, error) {
+func (f *files) loadComponent(file string) (*Component, error) {
 	c := new(Component)
 	var err error
-	if c.src, err = decode(root, file, c, types); err != nil {
+	if c.src, err = f.decode(file, c); err != nil {
 		return nil, err
 	}
 	if err := named(c.src, c.Name, file); err != nil {
@@ -110,10 +124,10 @@ func loadComponent(root, file string, types *yamlx.Types) (*Component, error) {
 	return c, nil
 }
 
-func loadConfig(root string, types *yamlx.Types) (*Config, error) {
+func (f *files) loadConfig() (*Config, error) {
 	c := new(Config)
 	var err error
-	if c.src, err = decode(root, ConfigFile, c, types); err != nil {
+	if c.src, err = f.decode(ConfigFile, c); err != nil {
 		return nil, err
 	}
 	if c.Channel == "" {
@@ -128,10 +142,10 @@ func loadConfig(root string, types *yamlx.Types) (*Config, error) {
 	return c, nil
 }
 
-func loadReleases(root string, types *yamlx.Types) (*Releases, error) {
+func (f *files) loadReleases() (*Releases, error) {
 	r := new(Releases)
 	var err error
-	if r.src, err = decode(root, ReleasesFile, r, types); err != nil {
+	if r.src, err = f.decode(ReleasesFile, r); err != nil {
 		return nil, err
 	}
 	for i, release := range r.Releases {
@@ -167,9 +181,9 @@ func (p Pin) check() error {
 }
 
 // loadLock reads therock.lock; nil when it is not there.
-func loadLock(root string, types *yamlx.Types) (*Lock, error) {
+func (f *files) loadLock() (*Lock, error) {
 	l := new(Lock)
-	if _, err := decode(root, LockFile, l, types); errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.decode(LockFile, l); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
 		return nil, exit.Hint(err, "take it from version control, or remove it and make it anew: go tool mage lock")
@@ -177,11 +191,22 @@ func loadLock(root string, types *yamlx.Types) (*Lock, error) {
 	return l, nil
 }
 
+// files reads the files of one project.
+type files struct {
+	root   string
+	memory *memory
+	types  yamlx.Types
+}
+
 // decode reads one file of a project; errors name it relative to the root.
-func decode(root, file string, out any, types *yamlx.Types) (*yamlx.Source, error) {
-	name := filepath.Join(root, filepath.FromSlash(file))
+func (f *files) decode(file string, out any) (*yamlx.Source, error) {
+	name := filepath.Join(f.root, filepath.FromSlash(file))
+	if src, ok, err := f.memory.known(name, file, out, &f.types); ok {
+		return src, err
+	}
 	info, err := os.Stat(name)
 	var data []byte
+	var is statcache.Identity
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
@@ -190,7 +215,7 @@ func decode(root, file string, out any, types *yamlx.Types) (*yamlx.Source, erro
 	case info.Size() > yamlx.DefaultMaxBytes:
 		return nil, &yamlx.Error{File: file, Msg: fmt.Sprintf("the file has %d bytes, more than the %d that are accepted", info.Size(), yamlx.DefaultMaxBytes)}
 	default:
-		data, err = os.ReadFile(name)
+		data, is, err = f.memory.read(name)
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -199,7 +224,11 @@ func decode(root, file string, out any, types *yamlx.Types) (*yamlx.Source, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return yamlx.DecodeSource(file, data, out, yamlx.Shared(types))
+	src, err := yamlx.DecodeSource(file, data, out, yamlx.Shared(&f.types))
+	if err == nil {
+		f.memory.learn(file, is, src)
+	}
+	return src, err
 }
 
 // list names the yaml files of a folder, sorted.

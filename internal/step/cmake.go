@@ -65,6 +65,16 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 // fields is in the key too, so a node's key is made with them, with folders and
 // programs in r, and an expand, that leave every variable as it is.
 func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text string, argv []string, err error) {
+	file, toolchain, argv, err := s.Toolchain(r, expand)
+	if err != nil {
+		return "", "", nil, err
+	}
+	return file, toolchain.Text(), argv, nil
+}
+
+// Toolchain is [CMake.Command] with what the toolchain file says in place of
+// its text.
+func (s *CMake) Toolchain(r *Run, expand func(string) (string, error)) (file string, toolchain cmake.Toolchain, argv []string, err error) {
 	var failed error
 	fill := func(value string) string {
 		out, err := expand(value)
@@ -82,7 +92,7 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 		flags[i] = fill(flags[i])
 	}
 	if failed != nil {
-		return "", "", nil, failed
+		return "", toolchain, nil, failed
 	}
 	// The headers of a need lie in the store: where that is must not show.
 	neutral := map[string]string{r.Source: "source", r.BuildDir: "build", r.Stage: "prefix"}
@@ -94,11 +104,11 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 		meant = []string{r.LLVM.Prefix}
 	}
 	file = filepath.Join(r.Work, ToolchainFile)
-	text = cmake.Toolchain{
+	toolchain = cmake.Toolchain{
 		Build: r.Build, Host: r.Host,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 		Programs: r.programs(), Meant: meant,
-	}.Text()
+	}
 	argv = []string{
 		// A configure step that was interrupted is not gone on with: checks
 		// that were killed with it would count as failed (--fresh, since 3.24).
@@ -116,11 +126,11 @@ func (s *CMake) Command(r *Run, expand func(string) (string, error)) (file, text
 	for _, name := range slices.Sorted(maps.Keys(defines)) {
 		value, err := expand(defines[name])
 		if err != nil {
-			return "", "", nil, fmt.Errorf("defines.%s: %w", name, err)
+			return "", toolchain, nil, fmt.Errorf("defines.%s: %w", name, err)
 		}
 		argv = append(argv, "-D"+name+"="+value)
 	}
-	return file, text, argv, nil
+	return file, toolchain, argv, nil
 }
 
 // programs are the folders of the machine's tools.

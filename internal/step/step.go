@@ -107,8 +107,9 @@ func fields(b *key.Builder, s Step) {
 func addValue(b *key.Builder, name string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
+		t := v.Type()
 		for i := range v.NumField() {
-			f := v.Type().Field(i)
+			f := t.Field(i)
 			tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			if !f.IsExported() || tag == "" || tag == "-" {
 				continue
@@ -120,7 +121,7 @@ func addValue(b *key.Builder, name string, v reflect.Value) {
 			b.Add(name, "[]")
 		}
 		for i := range v.Len() {
-			addValue(b, fmt.Sprintf("%s.%03d", name, i), v.Index(i))
+			addValue(b, name+"."+number(i), v.Index(i))
 		}
 	case reflect.Map:
 		if v.Len() == 0 {
@@ -134,8 +135,18 @@ func addValue(b *key.Builder, name string, v reflect.Value) {
 			addValue(b, name, v.Elem())
 		}
 	default:
+		if v.Kind() == reflect.String && v.Type().NumMethod() == 0 {
+			b.Add(name, v.String())
+			return
+		}
 		b.Add(name, fmt.Sprint(v.Interface()))
 	}
+}
+
+// number writes the place of an element with at least three digits.
+func number(i int) string {
+	digits := strconv.Itoa(i)
+	return "000"[min(3, len(digits)):] + digits
 }
 
 // lineName makes a map's key fit to be a part of the name of a key's line: it

@@ -332,6 +332,21 @@ func readAction(file string) (Action, error) {
 // with what is older helps nobody, and a store may hold thousands.
 const maxHistory = 200
 
+// Components are the components of which there are, or were, records: of no
+// other one does Lookup or History find any. It is nil when they cannot be
+// listed.
+func (s *Store) Components() map[string]bool {
+	entries, err := os.ReadDir(filepath.Join(s.root, "actions"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	all := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		all[e.Name()] = true
+	}
+	return all
+}
+
 // History lists the actions of a component, newest first: the 200 that were
 // used last.
 func (s *Store) History(component string) ([]Action, error) {

@@ -161,7 +161,14 @@ func csiLen(s string) int {
 }
 
 // textWidth returns the columns that s takes.
-func textWidth(s string) int { return ansi.StringWidth(s) }
+func textWidth(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s) // a column each, which is most of what is ever shown
+}
 
 // truncate cuts s, plain or painted, to at most width columns.
 func truncate(s string, width int, l Look) string {

@@ -101,51 +101,60 @@ func (d *decoder) value(n *Node, v reflect.Value, r *rules) {
 		v.Set(fresh)
 		return
 	}
-	d.form(n, v, r)
-	if check, ok := v.Addr().Interface().(Checker); ok && d.count == before && d.def == nil {
-		if err := check.CheckYAMLX(n); err != nil {
+	t := d.doc.types.traitsOf(v.Type())
+	if !t.special || !d.special(n, v, r) {
+		d.form(n, v, t, r)
+	}
+	if t.checker && d.count == before && d.def == nil {
+		if err := v.Addr().Interface().(Checker).CheckYAMLX(n); err != nil {
 			d.adopt(err, n.Pos(), n.Path())
 		}
 	}
 }
 
-// form decodes by the form that the type of v gives its values.
-func (d *decoder) form(n *Node, v reflect.Value, r *rules) {
+// special decodes into a type whose values have a form of their own; false when
+// v has none.
+func (d *decoder) special(n *Node, v reflect.Value, r *rules) bool {
 	switch v.Type() {
 	case nodeType:
 		v.Set(reflect.ValueOf(*n))
-		return
+		return true
 	case reflect.PointerTo(nodeType):
 		v.Set(reflect.ValueOf(n))
-		return
+		return true
 	case scalarType:
 		if !n.IsScalar() {
 			d.add(n.Want("a string, a number or a boolean"))
-			return
+			return true
 		}
 		v.SetString(n.Text())
-		return
+		return true
 	case durationType, sizeType:
 		d.quantity(n, v, r)
-		return
+		return true
 	}
 	switch own := v.Addr().Interface().(type) {
 	case ruled:
 		own.decodeRuled(d, n, r)
-		return
+		return true
 	case Unmarshaler:
 		if err := own.UnmarshalYAMLX(n); err != nil {
 			d.adopt(err, n.Pos(), n.Path())
 		}
-		return
+		return true
 	case encoding.TextUnmarshaler:
 		if text, ok := d.text(n); ok {
 			if err := own.UnmarshalText([]byte(text)); err != nil {
 				d.adopt(err, n.Pos(), n.Path())
 			}
 		}
-		return
+		return true
 	}
+	return false
+}
+
+// form decodes by the kind of v.
+func (d *decoder) form(n *Node, v reflect.Value, t *traits, r *rules) {
 	switch v.Kind() {
 	case reflect.Bool:
 		switch text := n.Text(); {
@@ -161,7 +170,7 @@ func (d *decoder) form(n *Node, v reflect.Value, r *rules) {
 			d.add(e)
 		}
 	case reflect.String:
-		d.str(n, v, r)
+		d.str(n, v, t, r)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		d.integer(n, v, r)
@@ -211,14 +220,14 @@ func (d *decoder) text(n *Node) (string, bool) {
 	return n.Text(), true
 }
 
-func (d *decoder) str(n *Node, v reflect.Value, r *rules) {
+func (d *decoder) str(n *Node, v reflect.Value, t *traits, r *rules) {
 	text, ok := d.text(n)
 	if !ok {
 		return
 	}
 	allowed := r.enum
-	if own, ok := enumOf(v.Type()); ok {
-		allowed = own
+	if t.isEnum {
+		allowed = t.enum
 	}
 	switch {
 	case allowed != nil && !slices.Contains(allowed, text):
@@ -240,6 +249,9 @@ func enumOf(t reflect.Type) ([]string, bool) {
 
 // within checks a value, or a count of units, against min= and max=.
 func (d *decoder) within(n *Node, t reflect.Type, value float64, units string, r *rules) bool {
+	if r.min == "" && r.max == "" {
+		return true
+	}
 	for _, b := range []struct {
 		bound, words string
 		sign         float64
@@ -446,7 +458,8 @@ func (d *decoder) table(n *Node, v reflect.Value, r *rules) {
 
 // mapKey checks the key of an entry of a map.
 func (d *decoder) mapKey(entry *Node, t reflect.Type, r *rules) {
-	allowed, isEnum := enumOf(t)
+	traits := d.doc.types.traitsOf(t)
+	allowed, isEnum := traits.enum, traits.isEnum
 	if !isEnum && r.keys == nil {
 		return
 	}

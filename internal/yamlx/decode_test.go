@@ -506,6 +506,29 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// The quick way gives what the exact one does, or nothing.
+func TestWholeSizesAreExact(t *testing.T) {
+	quick := 0
+	for _, number := range []string{"", "0", "7", "007", "-1", "+1", "1.5", "9007199254740993", "9223372036854775807", "9223372036854775808", "00000000000000000001"} {
+		for _, space := range []string{"", " ", "  ", "\t"} {
+			for _, unit := range []string{"", "B", "k", "kB", "KB", "KiB", "kiB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "tB", "iB", "BB", "PB"} {
+				in := number + space + unit
+				got, ok := wholeSize(in)
+				want, err := exactSize(in)
+				if ok && (err != nil || got != want) {
+					t.Errorf("%q is %d, and exactly %d, %v", in, got, want, err)
+				}
+				if ok {
+					quick++
+				}
+			}
+		}
+	}
+	if quick < 50 {
+		t.Errorf("only %d sizes were read quickly", quick)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(good))
 	for _, s := range []string{"", "a: [", "a: &a *a", "\xff", "? - a\n: |\n  x\n", "%YAML 1.1\n---\na: b", "version: >-\n  x\n\n  y\n", "'", "- \t-", "{a: b, c}", "a: !<x> b", "\r\n", "#\r#\u0085"} {

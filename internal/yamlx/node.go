@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/stonemason-hip/stonemason/internal/suggest"
-	"go.yaml.in/yaml/v3"
 )
 
 // Kind is the kind of a [Node].
@@ -36,7 +35,8 @@ type document struct {
 // out than a small file takes to read. Its zero value is ready; one can serve
 // many files, also at once. See [Shared].
 type Types struct {
-	plans sync.Map // reflect.Type → *plan
+	plans  sync.Map // reflect.Type → *plan
+	traits sync.Map // reflect.Type → *traits
 }
 
 // Node is a value in a YAML document with its position and path. A struct
@@ -44,10 +44,15 @@ type Types struct {
 // a value that is not there: its kind is [Invalid].
 type Node struct {
 	doc    *document
-	y      *yaml.Node
 	parent *Node
-	key    *yaml.Node // the key that leads here; nil for the root and list items
-	index  int        // of a list item
+	items  []*Node // elements of a list, or values of a mapping, each key once
+	text   string  // of a scalar, without quotes
+	key    string  // that leads here
+	line, col,
+	keyLine, keyCol int32 // a file has at most 2 GiB
+	index int32 // of a list item
+	kind  uint8 // a Kind
+	keyed bool  // the parent is a mapping
 }
 
 // Kind returns the kind of the node.
@@ -55,23 +60,7 @@ func (n *Node) Kind() Kind {
 	if n == nil {
 		return Invalid
 	}
-	switch n.y.Kind {
-	case yaml.MappingNode:
-		return Map
-	case yaml.SequenceNode:
-		return List
-	case yaml.ScalarNode:
-		switch n.y.ShortTag() {
-		case "!!null":
-			return Null
-		case "!!bool":
-			return Bool
-		case "!!int", "!!float":
-			return Number
-		}
-		return String
-	}
-	return Invalid
+	return Kind(n.kind)
 }
 
 // IsScalar reports whether the node is a boolean, a number or a string.
@@ -82,10 +71,10 @@ func (n *Node) IsScalar() bool {
 
 // Text returns a scalar as it is written, without quotes.
 func (n *Node) Text() string {
-	if n == nil || n.y.Kind != yaml.ScalarNode {
+	if n == nil {
 		return ""
 	}
-	return n.y.Value
+	return n.text
 }
 
 // Path returns the place of the node in the document, such as
@@ -94,10 +83,10 @@ func (n *Node) Path() string {
 	switch {
 	case n == nil || n.parent == nil:
 		return ""
-	case n.key != nil:
-		return Field(n.parent.Path(), n.key.Value)
+	case n.keyed:
+		return Field(n.parent.Path(), n.key)
 	}
-	return Index(n.parent.Path(), n.index)
+	return Index(n.parent.Path(), int(n.index))
 }
 
 // Pos returns where the value begins.
@@ -105,103 +94,74 @@ func (n *Node) Pos() Pos {
 	if n == nil {
 		return Pos{}
 	}
-	return Pos{n.doc.file, n.y.Line, n.y.Column}
+	return Pos{n.doc.file, int(n.line), int(n.col)}
 }
 
 // KeyPos returns where the key of the value stands; for the root and for list
 // items it is [Node.Pos].
 func (n *Node) KeyPos() Pos {
-	if n == nil || n.key == nil {
+	if n == nil || !n.keyed {
 		return n.Pos()
 	}
-	return Pos{n.doc.file, n.key.Line, n.key.Column}
+	return Pos{n.doc.file, int(n.keyLine), int(n.keyCol)}
 }
 
 // Key returns the key that leads to the node, or "".
 func (n *Node) Key() string {
-	if n == nil || n.key == nil {
+	if n == nil {
 		return ""
 	}
-	return n.key.Value
+	return n.key
 }
 
 // Entries returns the values of a mapping in the order of the file; see
-// [Node.Key]. Of a key that occurs twice only the first is among them.
+// [Node.Key]. Of a key that occurs twice only the first is among them. The
+// slice is the node's own and for reading only.
 func (n *Node) Entries() []*Node {
 	if n.Kind() != Map {
 		return nil
 	}
-	entries := make([]*Node, 0, len(n.y.Content)/2)
-	twice := repeated(n.y)
-	for i := 0; i+1 < len(n.y.Content); i += 2 {
-		if twice == nil || twice[i] == nil {
-			entries = append(entries, n.child(n.y.Content[i], n.y.Content[i+1]))
-		}
-	}
-	return entries
-}
-
-// repeated finds the keys of a mapping that stood there before, by their place
-// in the content, with the first of each; nil when there is none.
-func repeated(y *yaml.Node) map[int]*yaml.Node {
-	var twice map[int]*yaml.Node
-	note := func(i int, before *yaml.Node) {
-		if twice == nil {
-			twice = map[int]*yaml.Node{}
-		}
-		twice[i] = before
-	}
-	const few = 32 // up to here, looking is quicker than a map
-	if len(y.Content) <= few {
-		for i := 2; i+1 < len(y.Content); i += 2 {
-			for j := 0; j < i; j += 2 {
-				if y.Content[j].Value == y.Content[i].Value {
-					note(i, y.Content[j])
-					break
-				}
-			}
-		}
-		return twice
-	}
-	first := make(map[string]*yaml.Node, len(y.Content)/2)
-	for i := 0; i+1 < len(y.Content); i += 2 {
-		key := y.Content[i]
-		if before := first[key.Value]; before != nil {
-			note(i, before)
-		} else {
-			first[key.Value] = key
-		}
-	}
-	return twice
+	return n.items
 }
 
 // Get returns the value of a key of a mapping, or nil.
 func (n *Node) Get(key string) *Node {
-	if n.Kind() != Map {
-		return nil
-	}
-	for i := 0; i+1 < len(n.y.Content); i += 2 {
-		if n.y.Content[i].Value == key {
-			return n.child(n.y.Content[i], n.y.Content[i+1])
+	for _, entry := range n.Entries() {
+		if entry.key == key {
+			return entry
 		}
 	}
 	return nil
 }
 
-// Items returns the elements of a list.
+// Items returns the elements of a list. The slice is the node's own and for
+// reading only.
 func (n *Node) Items() []*Node {
 	if n.Kind() != List {
 		return nil
 	}
-	items := make([]*Node, len(n.y.Content))
-	for i, y := range n.y.Content {
-		items[i] = &Node{doc: n.doc, y: y, parent: n, index: i}
-	}
-	return items
+	return n.items
 }
 
-func (n *Node) child(key, value *yaml.Node) *Node {
-	return &Node{doc: n.doc, y: value, parent: n, key: key}
+// slab gives out nodes and slices of them, which are allocated at once.
+type slab struct {
+	nodes []Node
+	refs  []*Node
+}
+
+func newSlab(nodes int) *slab {
+	return &slab{nodes: make([]Node, nodes), refs: make([]*Node, nodes)}
+}
+
+// children makes n nodes below a parent.
+func (s *slab) children(parent *Node, n int) []*Node {
+	nodes, refs := s.nodes[:n], s.refs[:n:n]
+	s.nodes, s.refs = s.nodes[n:], s.refs[n:]
+	for i := range nodes {
+		nodes[i].doc, nodes[i].parent, nodes[i].index = parent.doc, parent, int32(i)
+		refs[i] = &nodes[i]
+	}
+	return refs
 }
 
 // Decode decodes the node into the value that out points to, as [Decode] does.

@@ -25,6 +25,17 @@ type limits struct {
 // type once.
 func Shared(t *Types) Option { return func(l *limits) { l.types = t } }
 
+func limitsOf(opts []Option) limits {
+	l := limits{bytes: DefaultMaxBytes, depth: 100}
+	for _, o := range opts {
+		o(&l)
+	}
+	if l.types == nil {
+		l.types = new(Types)
+	}
+	return l
+}
+
 // DefaultMaxBytes is the largest file in bytes that is accepted without
 // MaxBytes.
 const DefaultMaxBytes = 1 << 20
@@ -41,13 +52,7 @@ const maxKey = 512
 // parse turns a file into nodes. What can be found without knowing the types
 // is checked here; the nodes are nil when decoding them makes no sense.
 func parse(file string, data []byte, opts []Option) (*Node, *collector) {
-	l := limits{bytes: DefaultMaxBytes, depth: 100}
-	for _, o := range opts {
-		o(&l)
-	}
-	if l.types == nil {
-		l.types = new(Types)
-	}
+	l := limitsOf(opts)
 	c := &collector{}
 	fail := func(line, col int, format string, args ...any) (*Node, *collector) {
 		c.add(&Error{File: file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)})
@@ -84,9 +89,9 @@ func parse(file string, data []byte, opts []Option) (*Node, *collector) {
 		return nil, c
 	}
 
-	n := &Node{doc: &document{file: file, types: l.types}, y: root}
-	w := walker{collector: c, file: file, maxDepth: l.depth}
-	w.walk(n, 1)
+	n := &Node{doc: &document{file: file, types: l.types}}
+	w := walker{collector: c, slab: newSlab(values(root) - 1), file: file, maxDepth: l.depth}
+	w.walk(n, root, 1)
 	if w.fatal {
 		return nil, c
 	}
@@ -197,16 +202,51 @@ func failsAlike(data []byte, text string) bool {
 	}
 }
 
-// walker checks what every file must keep to, whatever its types are.
+// values is how many values there are in a YAML tree, itself included.
+func values(y *yaml.Node) int {
+	n := 1
+	for i, child := range y.Content {
+		if y.Kind != yaml.MappingNode || i%2 == 1 {
+			n += values(child)
+		}
+	}
+	return n
+}
+
+// kindOf is the kind of a value of the YAML parser.
+func kindOf(y *yaml.Node) Kind {
+	switch y.Kind {
+	case yaml.MappingNode:
+		return Map
+	case yaml.SequenceNode:
+		return List
+	case yaml.ScalarNode:
+		switch y.ShortTag() {
+		case "!!null":
+			return Null
+		case "!!bool":
+			return Bool
+		case "!!int", "!!float":
+			return Number
+		}
+		return String
+	}
+	return Invalid
+}
+
+// walker makes nodes of what the YAML parser gives, and checks what every file
+// must keep to, whatever its types are.
 type walker struct {
 	*collector
+	*slab
 	file     string
 	maxDepth int
 	fatal    bool
 	refused  map[string]bool // what plain has found, of which the first is enough
 }
 
-func (w *walker) walk(n *Node, depth int) {
+func (w *walker) walk(n *Node, y *yaml.Node, depth int) {
+	n.line, n.col = int32(y.Line), int32(y.Column)
 	if depth > w.maxDepth {
 		e := n.at(n.Pos())
 		e.Msg = fmt.Sprintf("mappings and lists nest deeper than %d levels", w.maxDepth)
@@ -214,37 +254,81 @@ func (w *walker) walk(n *Node, depth int) {
 		w.fatal = true
 		return
 	}
-	w.plain(n, n.y)
-	switch n.y.Kind {
-	case yaml.SequenceNode:
-		for _, item := range n.Items() {
-			w.walk(item, depth+1)
+	w.plain(n, y)
+	switch n.kind = uint8(kindOf(y)); Kind(n.kind) {
+	case List:
+		n.items = w.children(n, len(y.Content))
+		for i, item := range n.items {
+			w.walk(item, y.Content[i], depth+1)
 		}
-	case yaml.MappingNode:
-		twice := repeated(n.y)
-		for i := 0; i+1 < len(n.y.Content); i += 2 {
-			key := n.y.Content[i]
-			value := n.child(key, n.y.Content[i+1])
-			if w.key(n, key) && twice != nil {
-				if before := twice[i]; before != nil {
-					e := value.at(value.KeyPos())
-					e.Msg = fmt.Sprintf("duplicate key %s%s: it stands on line %d already", quote(key.Value), in(n.Path()), before.Line)
-					e.Found = quote(key.Value)
-					w.add(e)
-				}
+	case Map:
+		values := w.children(n, len(y.Content)/2)
+		n.items = values[:0]
+		twice := repeated(y)
+		for i, value := range values {
+			key := y.Content[2*i]
+			value.keyed, value.key, value.keyLine, value.keyCol = true, key.Value, int32(key.Line), int32(key.Column)
+			before := twice[2*i]
+			if before == nil {
+				n.items = append(n.items, value)
 			}
-			w.walk(value, depth+1)
+			if w.key(n, key) && before != nil {
+				e := value.at(value.KeyPos())
+				e.Msg = fmt.Sprintf("duplicate key %s%s: it stands on line %d already", quote(key.Value), in(n.Path()), before.Line)
+				e.Found = quote(key.Value)
+				w.add(e)
+			}
+			w.walk(value, y.Content[2*i+1], depth+1)
 		}
+	case Null, Bool, Number, String:
+		n.text = y.Value
 	}
 }
 
-// key checks that a key is a plain string.
+// repeated finds the keys of a mapping that stood there before, by their place
+// in the content, with the first of each; nil when there is none.
+func repeated(y *yaml.Node) map[int]*yaml.Node {
+	var twice map[int]*yaml.Node
+	note := func(i int, before *yaml.Node) {
+		if twice == nil {
+			twice = map[int]*yaml.Node{}
+		}
+		twice[i] = before
+	}
+	const few = 32 // up to here, looking is quicker than a map
+	if len(y.Content) <= few {
+		for i := 2; i+1 < len(y.Content); i += 2 {
+			for j := 0; j < i; j += 2 {
+				if y.Content[j].Value == y.Content[i].Value {
+					note(i, y.Content[j])
+					break
+				}
+			}
+		}
+		return twice
+	}
+	first := make(map[string]*yaml.Node, len(y.Content)/2)
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key := y.Content[i]
+		if before := first[key.Value]; before != nil {
+			note(i, before)
+		} else {
+			first[key.Value] = key
+		}
+	}
+	return twice
+}
+
+// key checks that a key of the mapping n is a plain string.
 func (w *walker) key(n *Node, key *yaml.Node) bool {
 	w.plain(n, key)
 	if key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && len(key.Value) <= maxKey {
 		return true
 	}
-	k := &Node{doc: n.doc, y: key, parent: n.parent, key: n.key, index: n.index}
+	k := &Node{
+		doc: n.doc, parent: n.parent, keyed: n.keyed, key: n.key, index: n.index,
+		line: int32(key.Line), col: int32(key.Column), kind: uint8(kindOf(key)), text: key.Value,
+	}
 	switch {
 	case key.Kind == yaml.ScalarNode && key.ShortTag() == "!!merge":
 		e := k.at(k.Pos())
@@ -264,6 +348,8 @@ func (w *walker) key(n *Node, key *yaml.Node) bool {
 		e := k.at(k.Pos())
 		e.Msg = fmt.Sprintf("a key of %d bytes%s: %d are accepted", len(key.Value), in(n.Path()), maxKey)
 		w.add(e)
+	default:
+		return true // a date, which is read as a string everywhere else too
 	}
 	w.fatal = true
 	return false

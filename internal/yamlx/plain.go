@@ -1,11 +1,9 @@
 package yamlx
 
 import (
-	"maps"
 	"slices"
 	"strconv"
-
-	"go.yaml.in/yaml/v3"
+	"strings"
 )
 
 // FromPlain makes a node of nested map[string]any, []any, string and bool, as
@@ -13,44 +11,62 @@ import (
 // decoded as strictly as those that were read. Of the options only [Shared]
 // plays a part. ok is false when v holds something else.
 func FromPlain(v any, opts ...Option) (n *Node, ok bool) {
-	var l limits
-	for _, o := range opts {
-		o(&l)
-	}
-	if l.types == nil {
-		l.types = new(Types)
-	}
-	y := plainNode(v)
-	if y == nil {
+	l := limitsOf(opts)
+	n = &Node{doc: &document{types: l.types}}
+	count, ok := plainCount(v)
+	if !ok {
 		return nil, false
 	}
-	return &Node{doc: &document{types: l.types}, y: y}, true
+	newSlab(count-1).plain(n, v)
+	return n, true
 }
 
-func plainNode(v any) *yaml.Node {
+// plainCount is how many nodes a value needs.
+func plainCount(v any) (nodes int, ok bool) {
+	nodes, ok = 1, true
+	add := func(v any) bool {
+		more, ok := plainCount(v)
+		nodes += more
+		return ok
+	}
+	switch v := v.(type) {
+	case string, bool:
+	case []any:
+		for _, e := range v {
+			ok = add(e) && ok
+		}
+	case map[string]any:
+		for _, e := range v {
+			ok = add(e) && ok
+		}
+	default:
+		return 0, false
+	}
+	return nodes, ok
+}
+
+func (s *slab) plain(n *Node, v any) {
 	switch v := v.(type) {
 	case string:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		n.kind, n.text = uint8(String), v
 	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
+		n.kind, n.text = uint8(Bool), strconv.FormatBool(v)
 	case []any:
-		y := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: make([]*yaml.Node, len(v))}
+		n.kind, n.items = uint8(List), s.children(n, len(v))
 		for i, e := range v {
-			if y.Content[i] = plainNode(e); y.Content[i] == nil {
-				return nil
-			}
+			s.plain(n.items[i], e)
 		}
-		return y
 	case map[string]any:
-		y := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: make([]*yaml.Node, 0, 2*len(v))}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			value := plainNode(v[k])
-			if value == nil {
-				return nil
-			}
-			y.Content = append(y.Content, plainNode(k), value)
+		n.kind, n.items = uint8(Map), s.children(n, len(v))
+		i := 0
+		for k := range v {
+			n.items[i].key, n.items[i].keyed = k, true
+			i++
 		}
-		return y
+		slices.SortFunc(n.items, func(a, b *Node) int { return strings.Compare(a.key, b.key) })
+		for i, item := range n.items {
+			item.index = int32(i)
+			s.plain(item, v[item.key])
+		}
 	}
-	return nil
 }

@@ -103,8 +103,8 @@ func (s *Source) find(path string) (*Node, bool) {
 		next := n.Get(key)
 		if index >= 0 {
 			next = nil
-			if n.Kind() == List && index < len(n.y.Content) {
-				next = &Node{doc: n.doc, y: n.y.Content[index], parent: n, index: index}
+			if items := n.Items(); index < len(items) {
+				next = items[index]
 			}
 		}
 		if next == nil {

@@ -28,6 +28,8 @@ var (
 	unmarshalerType = reflect.TypeFor[Unmarshaler]()
 	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
 	enumType        = reflect.TypeFor[Enum]()
+	checkerType     = reflect.TypeFor[Checker]()
+	ruledType       = reflect.TypeFor[ruled]()
 	nodeType        = reflect.TypeFor[Node]()
 	posType         = reflect.TypeFor[Pos]()
 	durationType    = reflect.TypeFor[time.Duration]()
@@ -44,6 +46,29 @@ type ruled interface {
 	// rulesApply names the type that stands in for this one when the rules of
 	// a field are checked.
 	rulesApply() reflect.Type
+}
+
+// traits are what a type has of this package's interfaces, itself or by its
+// pointer.
+type traits struct {
+	special bool     // it is one that form handles before it looks at the kind
+	checker bool     // a Checker
+	isEnum  bool     // an Enum, and
+	enum    []string // its values
+}
+
+func (t *Types) traitsOf(typ reflect.Type) *traits {
+	if known, ok := t.traits.Load(typ); ok {
+		return known.(*traits)
+	}
+	p := reflect.PointerTo(typ)
+	found := &traits{
+		special: ownForm(typ) || typ == reflect.PointerTo(nodeType) || p.Implements(ruledType),
+		checker: p.Implements(checkerType),
+	}
+	found.enum, found.isEnum = enumOf(typ)
+	t.traits.Store(typ, found)
+	return found
 }
 
 // rules are what the tags of a field demand of its value.

@@ -38,6 +38,13 @@ var (
 
 // ParseSize reads a size.
 func ParseSize(s string) (Size, error) {
+	if size, ok := wholeSize(s); ok {
+		return size, nil
+	}
+	return exactSize(s)
+}
+
+func exactSize(s string) (Size, error) {
 	number, unit := s, "B"
 	if !bytesForm.MatchString(s) {
 		m := sizeForm.FindStringSubmatch(s)
@@ -65,6 +72,42 @@ func ParseSize(s string) (Size, error) {
 		return 0, fmt.Errorf("size %s is too large: %w", quote(s), errQuantityRange)
 	}
 	return Size(value.Num().Int64()), nil
+}
+
+// wholeSize reads a size that is a whole number of a unit, as nearly all are.
+// It leaves what is no such size, or too large, to the way that tells why.
+func wholeSize(s string) (Size, bool) {
+	unit := strings.TrimLeft(s, "0123456789")
+	digits := s[:len(s)-len(unit)]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || len(digits) > 19 {
+		return 0, false
+	}
+	factor := int64(1)
+	switch strings.TrimPrefix(unit, " ") {
+	case "":
+		return Size(n), unit == ""
+	case "B":
+	case "kB", "KB":
+		factor = 1e3
+	case "MB":
+		factor = 1e6
+	case "GB":
+		factor = 1e9
+	case "TB":
+		factor = 1e12
+	case "KiB":
+		factor = 1 << 10
+	case "MiB":
+		factor = 1 << 20
+	case "GiB":
+		factor = 1 << 30
+	case "TiB":
+		factor = 1 << 40
+	default:
+		return 0, false
+	}
+	return Size(n * factor), n <= math.MaxInt64/factor
 }
 
 // String returns the size in the largest unit that gives a whole number,

@@ -3,7 +3,6 @@
 package cmake
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -75,10 +74,19 @@ set(ENV{PKG_CONFIG_LIBDIR} "${stonemason_pkgconfig}")
 `
 
 // Text is the toolchain file (cmake-toolchains(7)).
-func (t Toolchain) Text() string {
-	var b strings.Builder
-	set := func(name, value string) { fmt.Fprintf(&b, "set(%s %s)\n", name, Quote(value)) }
-	b.WriteString("# Written by stonemason; a configure step reads it.\n")
+func (t Toolchain) Text() string { return string(t.Append(nil)) }
+
+// Append appends the toolchain file to a buffer.
+func (t Toolchain) Append(b []byte) []byte {
+	add := func(text string) { b = append(b, text...) }
+	set := func(name, value string) {
+		add("set(")
+		add(name)
+		add(" ")
+		b = quote(b, value)
+		add(")\n")
+	}
+	add("# Written by stonemason; a configure step reads it.\n")
 	if t.Host != t.Build {
 		set("CMAKE_SYSTEM_NAME", systemName(t.Host))
 		set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
@@ -93,11 +101,12 @@ func (t Toolchain) Text() string {
 	for i, f := range flags {
 		flags[i] = shellWord(f)
 	}
-	set("CMAKE_C_FLAGS_INIT", strings.Join(flags, " "))
-	set("CMAKE_CXX_FLAGS_INIT", strings.Join(flags, " "))
+	joined := strings.Join(flags, " ")
+	set("CMAKE_C_FLAGS_INIT", joined)
+	set("CMAKE_CXX_FLAGS_INIT", joined)
 
-	b.WriteString("# Nothing is found by accident: no package registries, no environment, no\n")
-	b.WriteString("# prefix of a package manager (cmake-packages(7), CMAKE_FIND_USE_*).\n")
+	add("# Nothing is found by accident: no package registries, no environment, no\n")
+	add("# prefix of a package manager (cmake-packages(7), CMAKE_FIND_USE_*).\n")
 	for _, off := range []string{
 		"CMAKE_FIND_USE_PACKAGE_REGISTRY", "CMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY",
 		"CMAKE_EXPORT_PACKAGE_REGISTRY", "CMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH",
@@ -107,31 +116,30 @@ func (t Toolchain) Text() string {
 	}
 	set("CMAKE_PROGRAM_PATH", list(slices.Concat(t.Programs, []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"})))
 	set("stonemason_meant", list(slices.Concat(t.Prefixes, t.Meant)))
-	b.WriteString(foreign)
+	add(foreign)
 	if t.Host.OS == "linux" {
-		b.WriteString(pkgConfig)
+		add(pkgConfig)
 	}
 	if len(t.Prefixes) > 0 {
 		set("CMAKE_PREFIX_PATH", list(t.Prefixes))
 	}
-	return b.String()
+	return b
 }
 
 // Quote writes a CMake quoted argument (cmake-language(7), "Quoted Argument").
 // The sign @ is escaped too: a project with the policies of CMake 3.0 and older
 // would take @x@ for a variable (CMP0053).
-func Quote(s string) string {
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte('"')
+func Quote(s string) string { return string(quote(nil, s)) }
+
+func quote(b []byte, s string) []byte {
+	b = append(b, '"')
 	for i := range len(s) {
 		if strings.IndexByte("\\\"$@", s[i]) >= 0 {
-			b.WriteByte('\\')
+			b = append(b, '\\')
 		}
-		b.WriteByte(s[i])
+		b = append(b, s[i])
 	}
-	b.WriteByte('"')
-	return b.String()
+	return append(b, '"')
 }
 
 // list joins the elements of a CMake list (cmake-language(7), "Lists").
