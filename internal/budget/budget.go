@@ -172,20 +172,41 @@ func (l *Lease) Budget() *Budget { return l.b }
 // outlets, and fit into memory, and no more in all than the lease's share. Give
 // gives them back.
 func (l *Lease) Take(n int) int {
-	share := l.b.jobs
-	if l.share != nil {
-		share = l.share()
-	}
+	share := l.byRight()
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
-	for _, o := range l.b.outlets() {
-		l.b.grow(o.Lease, -o.outlet.TakeBack(o.unread))
-	}
-	n = max(0, min(n, l.b.room(l), share-l.tokens))
+	n = max(0, min(n, l.spare(share)))
 	l.taken += n
 	l.b.grow(l, n)
 	l.b.balance()
 	return n
+}
+
+// Spare is how many tokens Take would give now.
+func (l *Lease) Spare() int {
+	share := l.byRight()
+	l.b.mu.Lock()
+	defer l.b.mu.Unlock()
+	n := l.spare(share)
+	l.b.balance()
+	return max(0, n)
+}
+
+// spare calls unused tokens back from outlets and says how many a lease with
+// that share may have of what is free. It is called with the lock held.
+func (l *Lease) spare(share int) int {
+	for _, o := range l.b.outlets() {
+		l.b.grow(o.Lease, -o.outlet.TakeBack(o.unread))
+	}
+	return min(l.b.room(l), share-l.tokens)
+}
+
+// byRight is the lease's share. It is asked for without the lock.
+func (l *Lease) byRight() int {
+	if l.share == nil {
+		return l.b.jobs
+	}
+	return l.share()
 }
 
 // Give gives tokens back that were taken.
@@ -201,10 +222,7 @@ func (l *Lease) Give(n int) {
 // Jobs is how many processes the lease's share is, as of now: at least one, and
 // no more than memory admits.
 func (l *Lease) Jobs() int {
-	share := l.b.jobs
-	if l.share != nil {
-		share = l.share()
-	}
+	share := l.byRight()
 	if l.alone {
 		return 1
 	}

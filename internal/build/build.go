@@ -81,7 +81,7 @@ func (b *Builder) Run(ctx context.Context) (map[string]*Result, error) {
 			continue
 		}
 		tasks = append(tasks, sched.Task{
-			ID: n.ID, Needs: n.Needs(), Cost: b.expected[n.ID], Memory: b.peak(n),
+			ID: n.ID, Needs: n.Build, Cost: b.expected[n.ID], Memory: b.peak(n),
 			Run: func(ctx context.Context, lease *budget.Lease) error {
 				mu.Lock()
 				known := make(map[string]store.Content, len(contents))
@@ -156,7 +156,7 @@ func (b *Builder) announce() {
 			}
 			total += b.expected[n.ID]
 		}
-		nodes = append(nodes, trace.PlanNode{Name: n.Component, Host: n.Host, Action: action, Reason: why, Deps: n.Needs(), Estimate: b.expected[n.ID]})
+		nodes = append(nodes, trace.PlanNode{Name: n.Component, Host: n.Host, Action: action, Reason: why, Deps: n.Build, Beside: n.Runtime, Estimate: b.expected[n.ID]})
 	}
 	b.Events.Emit(trace.Event{Kind: trace.PlanReady, Nodes: nodes, Total: int64(len(nodes)), Estimate: total})
 }

@@ -119,6 +119,7 @@ func (c *reader) add(e trace.Event) {
 			if n := c.node(p.Name, p.Host); n != nil {
 				n.Action, n.Reason, n.Estimate = text(p.Action), text(p.Reason), max(0, p.Estimate)
 				n.Needs = needs(p.Deps)
+				n.Beside = slices.DeleteFunc(needs(p.Beside), func(id string) bool { return slices.Contains(n.Needs, id) })
 			}
 		}
 	case trace.NodeStart:

@@ -93,7 +93,7 @@ func (r *Report) draw() drawing {
 	chains := map[[2]*Node][]*vertex{}
 	dummies := 0
 	for _, n := range order {
-		for _, id := range n.Needs {
+		for _, id := range slices.Concat(n.Needs, n.Beside) {
 			need := r.byID[id]
 			if vertices[need] == nil || layer[need] >= layer[n] || len(chains) == maxLines {
 				continue
@@ -126,7 +126,7 @@ func layers(r *Report, nodes []*Node) (layer map[*Node]int, order []*Node) {
 	var visit func(n *Node)
 	visit = func(n *Node) {
 		state[n] = 1
-		for _, id := range n.Needs {
+		for _, id := range slices.Concat(n.Needs, n.Beside) {
 			need := r.byID[id]
 			if need == nil || !wanted[need] || state[need] == 1 {
 				continue
@@ -250,7 +250,7 @@ func (r *Report) coordinates(columns [][]*vertex, order []*Node, chains map[[2]*
 		}
 	}
 	for _, n := range order {
-		for _, id := range n.Needs {
+		for _, id := range slices.Concat(n.Needs, n.Beside) {
 			chain := chains[[2]*Node{r.byID[id], n}]
 			if chain == nil {
 				continue

@@ -77,12 +77,15 @@ type Report struct {
 
 // Node is one component for one host.
 type Node struct {
-	ID        string        `json:"id"` // component@host
-	Component string        `json:"component"`
-	Host      string        `json:"host,omitempty"`
-	Action    string        `json:"action,omitempty"` // as planned: source, system, prebuilt, off
-	Needs     []string      `json:"needs,omitempty"`  // IDs
-	Outcome   trace.Outcome `json:"outcome"`
+	ID        string `json:"id"` // component@host
+	Component string `json:"component"`
+	Host      string `json:"host,omitempty"`
+	Action    string `json:"action,omitempty"` // as planned: source, system, prebuilt, off
+	// Needs are the IDs of the nodes that it is built with, Beside those that
+	// it needs only when it runs.
+	Needs   []string      `json:"needs,omitempty"`
+	Beside  []string      `json:"beside,omitempty"`
+	Outcome trace.Outcome `json:"outcome"`
 	// Reason says why it was built, skipped, or failed.
 	Reason  string   `json:"reason,omitempty"`
 	Changes []Change `json:"changes,omitempty"`

@@ -17,6 +17,8 @@ type parallel struct {
 	flags []string
 	env   map[string]string
 	files []*os.File
+	// jobs is the number that it is told, when that could rise while it runs.
+	jobs int
 	// end gives back what was taken for it.
 	end func()
 }
@@ -44,7 +46,8 @@ func (r *Run) parallel(ctx context.Context) (*parallel, error) {
 	p := &parallel{env: map[string]string{}, end: func() {}}
 	if !byName {
 		taken := r.Lease.Take(r.Lease.Budget().Jobs())
-		p.flags = []string{"-j", strconv.Itoa(1 + taken)}
+		p.jobs = 1 + taken
+		p.flags = []string{"-j", strconv.Itoa(p.jobs)}
 		p.end = func() { r.Lease.Give(taken) }
 	}
 	if !byName && !descriptors {

@@ -2,6 +2,9 @@ package step
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/key"
 )
@@ -26,13 +29,40 @@ func (s *Ninja) Run(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
+	for {
+		more, err := s.once(ctx, r, targets)
+		if !more {
+			return err
+		}
+		fmt.Fprintf(r.Output, "stonemason: jobs have become free: ninja goes on with more\n")
+	}
+}
+
+// once runs ninja. more says that it was stopped because it may have more jobs
+// than it was told.
+func (s *Ninja) once(ctx context.Context, r *Run, targets []string) (more bool, err error) {
 	p, err := r.parallel(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer p.end()
 	argv := append([]string{"ninja", "-C", r.BuildDir}, p.flags...)
-	return r.command(ctx, r.Work, p.env, p.files, append(argv, targets...))
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	output := r.Output
+	if p.jobs > 0 {
+		pace := &pace{out: output, jobs: p.jobs, begun: time.Now()}
+		r.Output = pace
+		defer func() { r.Output = output }()
+		ended := make(chan struct{})
+		defer close(ended)
+		go pace.watch(ended, r.Lease.Spare, func() { stop(errMoreJobs) })
+	}
+	err = r.command(limited, r.Work, p.env, p.files, append(argv, targets...))
+	if errors.Is(err, errMoreJobs) && ctx.Err() == nil {
+		return true, nil
+	}
+	return false, err
 }
 
 // Install runs the install rules of the build in ${build}.

@@ -106,11 +106,14 @@ type Event struct {
 // PlanNode is one node of the plan as far as a reader of the log needs it to
 // draw the graph and to estimate.
 type PlanNode struct {
-	Name     string        `json:"name"`
-	Host     string        `json:"host,omitempty"`
-	Action   string        `json:"action"` // build, restore, adopt or skip
-	Reason   string        `json:"reason,omitempty"`
+	Name   string `json:"name"`
+	Host   string `json:"host,omitempty"`
+	Action string `json:"action"` // build, restore, adopt or skip
+	Reason string `json:"reason,omitempty"`
+	// Deps are the IDs of the nodes that it is built with, and so after; Beside
+	// those that it needs only when it runs.
 	Deps     []string      `json:"deps,omitempty"`
+	Beside   []string      `json:"beside,omitempty"`
 	Estimate time.Duration `json:"estimate_ns,omitempty"`
 }
 
