@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/internal/jobserver"
 )
@@ -103,7 +104,11 @@ func version(ctx context.Context, program string) (v release) {
 	if program == "" {
 		return v
 	}
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	cmd := exec.CommandContext(ctx, program, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
 	if err != nil {
 		return v
 	}

@@ -59,11 +59,6 @@ func (s *Source) Errorf(path, format string, args ...any) *Error {
 	return s.errorAt(s.At(path), path, fmt.Sprintf(format, args...))
 }
 
-// KeyErrorf is [Source.Errorf] at the key of the value.
-func (s *Source) KeyErrorf(path, format string, args ...any) *Error {
-	return s.errorAt(s.KeyAt(path), path, fmt.Sprintf(format, args...))
-}
-
 // Unknown returns the error that the value at a path, a string, names nothing
 // of its kind: `unknown GPU "gfx924": did you mean "gfx942"?`.
 func (s *Source) Unknown(path, kind, found string, known []string) *Error {
