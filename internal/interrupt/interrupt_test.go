@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,6 +22,9 @@ import (
 // deaf to every polite signal and ends as a verb does.
 func TestMain(m *testing.M) {
 	if os.Getenv("INTERRUPT_TEST") == "" {
+		// What is caught here has its usual effect on the programs that are
+		// started, also when the tests are run by nohup, which ignores it.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		os.Exit(m.Run())
 	}
 	ctx, stop := Context(context.Background())

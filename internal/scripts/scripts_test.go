@@ -27,8 +27,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -47,6 +49,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == limited {
 		os.Exit(runLimited(os.Args[2:]))
 	}
+	// What is caught here has its usual effect on the programs that are started,
+	// also when the tests are run by nohup, which ignores it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(run(m))
 }
 
