@@ -241,6 +241,7 @@ type NotFoundError struct {
 	Have                           []string // the versions that are there
 }
 
+// Error names the package that was looked for, where, and the versions there.
 func (e *NotFoundError) Error() string {
 	if len(e.Have) == 0 {
 		return fmt.Sprintf("debian index: no package %s in %s (%s)", e.Package, e.Suite, e.Index)

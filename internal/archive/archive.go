@@ -57,6 +57,7 @@ type Error struct {
 	Err     error // what was found
 }
 
+// Error says what is wrong with which entry.
 func (e *Error) Error() string {
 	text := "unpack " + e.Archive + ": "
 	if e.Entry != "" {
@@ -71,6 +72,7 @@ func (e *Error) Error() string {
 	return text
 }
 
+// Unwrap gives the error of reading or writing that was met, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
 // clip keeps a hostile name from filling the terminal.

@@ -54,6 +54,7 @@ func newBytes(p []byte) io.Reader { return &onceReader{p} }
 
 type onceReader struct{ p []byte }
 
+// Read implements io.Reader.
 func (r *onceReader) Read(p []byte) (int, error) {
 	if len(r.p) == 0 {
 		return 0, io.EOF

@@ -64,7 +64,10 @@ type stepError struct {
 	err  error
 }
 
+// Error is "step NAME: " and the step's own error.
 func (e *stepError) Error() string { return "step " + e.step + ": " + e.err.Error() }
+
+// Unwrap gives the step's own error.
 func (e *stepError) Unwrap() error { return e.err }
 
 func (b *Builder) obtain(ctx context.Context, n *plan.Node, contents map[string]store.Content, lease *budget.Lease, res *Result) error {

@@ -48,6 +48,8 @@ type buffer struct {
 	over    bool
 }
 
+// Write implements io.Writer. Beyond most bytes the rest is dropped, or is an
+// error when the program is to be stopped by it.
 func (b *buffer) Write(p []byte) (int, error) {
 	room := b.most - b.b.Len()
 	if len(p) <= room {

@@ -285,6 +285,7 @@ type tailWriter struct {
 	rest  []byte
 }
 
+// Write implements io.Writer; it never fails.
 func (t *tailWriter) Write(p []byte) (int, error) {
 	t.rest = append(t.rest, p...)
 	for {
@@ -307,6 +308,7 @@ func (t *tailWriter) add(line string) {
 	}
 }
 
+// String is the last lines that were written, cleaned for a terminal.
 func (t *tailWriter) String() string {
 	return strings.Join(append(slices.Clone(t.lines), ui.Clean(string(t.rest))), "\n")
 }

@@ -124,6 +124,7 @@ type Chain struct {
 	Cause string   `json:"cause"`
 }
 
+// String writes the chain in one line for people.
 func (c Chain) String() string {
 	parts := make([]string, 0, len(c.Nodes)+1)
 	for _, id := range c.Nodes {
