@@ -24,6 +24,8 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/trace"
 	"github.com/stonemason-hip/stonemason/internal/ui"
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // BuildOptions are the options of a build.
@@ -175,10 +177,18 @@ func grown(results map[string]*build.Result) bool {
 	return false
 }
 
-// buildable refuses what can be planned and not be built on this machine.
+// buildable refuses what can be planned and not be built on this machine: no
+// compiler of macOS makes programs for Linux.
 func buildable(g *plan.Graph) error {
+	build, err := platform.Parse(g.Build)
+	if err != nil {
+		return exit.With(exit.Unsupported, err)
+	}
 	for _, n := range g.Enabled() {
-		if n.Host != plan.AnyHost && n.Host != g.Build {
+		if n.Host == plan.AnyHost {
+			continue
+		}
+		if host, err := platform.Parse(n.Host); err != nil || !cross.Possible(build, host) {
 			return exit.Withf(exit.Unsupported, "%s for %s cannot be built on %s: build it on a %s machine", n.Component, n.Host, g.Build, n.Host)
 		}
 	}

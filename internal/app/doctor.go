@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // DoctorOptions are the options of doctor.
@@ -88,10 +90,17 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		return m
 	}
 	var disk, memory, result int64
-	work := false                 // whether there is something to do
-	want := map[string][]string{} // tool → components
+	work := false                  // whether there is something to do
+	want := map[string][]string{}  // tool → components
+	other := map[string][]string{} // host other than this machine → components
 	for _, n := range g.Nodes {
 		for _, tool := range n.Tools {
+			if tool == "c++" && n.Host != plan.AnyHost && n.Host != g.Build {
+				if n.Enabled && !forecast[n.ID].Cached {
+					other[n.Host] = append(other[n.Host], n.Component)
+				}
+				continue
+			}
 			if ownLLVM := strings.HasPrefix(tool, "llvm") && buildsLLVM(g, n); n.Enabled && !forecast[n.ID].Cached && !ownLLVM {
 				want[tool] = append(want[tool], n.Component)
 			}
@@ -120,6 +129,9 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	}
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
+	}
+	for _, host := range slices.Sorted(maps.Keys(other)) {
+		needs.Probes = append(needs.Probes, crossProbe(look, host, other[host]))
 	}
 	if always || work {
 		needs.Probes = append(needs.Probes, isolationProbe(m))
@@ -208,6 +220,33 @@ func llvmDevProbe(look again, why []string) doctor.Probe {
 		item := doctor.Item{Name: "llvm-dev", Want: "LLVM's headers, libraries and CMake files", Why: strings.Join(why, ", "), Status: doctor.Missing}
 		if m.LLVM != nil && m.LLVM.HasDev {
 			item.Status, item.Found, item.Path = doctor.OK, m.LLVM.Version, m.LLVM.Prefix
+		}
+		return item
+	}
+}
+
+// crossProbe looks for compilers that make programs for another machine.
+func crossProbe(look again, host string, why []string) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
+		item := doctor.Item{Name: "cross-" + host, Want: "compilers for " + host, Why: strings.Join(why, ", "), Status: doctor.Missing}
+		p, err := platform.Parse(host)
+		if err != nil {
+			item.Found = err.Error()
+			return item
+		}
+		m := look(false)
+		t, err := m.Cross(p, "")
+		if err != nil {
+			m = look(true)
+			t, err = m.Cross(p, "")
+		}
+		if err != nil {
+			item.Found = err.Error()
+			return item
+		}
+		item.Status, item.Path = doctor.OK, t.CXX
+		if item.Found = filepath.Base(t.CXX); p.OS == "darwin" {
+			item.Found = "LLVM " + m.LLVMVersion()
 		}
 		return item
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
-	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Key is the key of a node, given the contents of what it needs. Everything
@@ -118,12 +118,9 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 		return nil
 	}
 	build := b.Machine.Platform
-	host := build
-	if n.Host != plan.AnyHost {
-		var err error
-		if host, err = platform.Parse(n.Host); err != nil {
-			return err
-		}
+	host, err := b.host(n)
+	if err != nil {
+		return err
 	}
 	r := &step.Run{
 		Build: build, Host: host,
@@ -134,6 +131,14 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 	for _, id := range n.Build {
 		name := b.Graph.Node(id).Component
 		r.Deps[name] = "${dep." + name + "}"
+	}
+	if b.compilesFor(n, host) {
+		t := cross.Toolchain{Host: host}
+		if host.OS == "darwin" {
+			t = cross.Darwin(host, "${cross}", b.sysroot(n, r.Deps))
+			r.CC, r.CXX = &hostcc.Compiler{Path: t.CC}, &hostcc.Compiler{Path: t.CXX}
+		}
+		r.Cross = &t
 	}
 	_, toolchain, argv, err := s.Toolchain(r, func(value string) (string, error) { return value, nil })
 	if err != nil {
@@ -152,7 +157,21 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 		switch tool {
 		case "ninja":
 			// It runs what CMake wrote and adds nothing.
+		case "ccache":
+			// What it remembers is what the compiler would make.
 		case "c++":
+			host, err := b.host(n)
+			if err != nil {
+				return err
+			}
+			if host != b.Machine.Platform {
+				id, err := b.Machine.CrossIdentity(ctx, host)
+				if err != nil {
+					return fmt.Errorf("%s: %w", n.ID, err)
+				}
+				k.Add("cross", id)
+				continue
+			}
 			if b.Machine.CC == nil || b.Machine.CXX == nil {
 				return fmt.Errorf("%s needs a C and a C++ compiler, and the machine has none: go tool mage doctor", n.ID)
 			}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,8 +49,56 @@ func TestTheCommandsOfConfigureAreInTheKey(t *testing.T) {
 	// For another host the same steps tell CMake another system.
 	n := configured()
 	n.Host = "linux-arm64"
+	k.builder.Machine.CrossPath = []string{crossCompilers(t)}
 	if text := k.key(t, n); !strings.Contains(text, `set(CMAKE_SYSTEM_PROCESSOR "aarch64")`) {
 		t.Errorf("the key of a cross build names no processor:\n%s", text)
+	}
+}
+
+// crossCompilers is a folder with programs by the names of cross compilers for
+// ARM64: this machine's own.
+func crossCompilers(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, program := range map[string]string{
+		"gcc": "gcc", "g++": "g++", "ar": "ar", "ranlib": "ranlib", "nm": "nm", "strip": "strip",
+		"objcopy": "objcopy", "objdump": "objdump", "readelf": "readelf", "ld": "ld",
+	} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, "aarch64-linux-gnu-"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The compilers that make programs for another machine are in the key in place
+// of this machine's.
+func TestCrossCompilersAreInTheKey(t *testing.T) {
+	k := newKeyed(t)
+	n := configured()
+	n.Host = "linux-arm64"
+	dir := crossCompilers(t)
+	k.builder.Machine.CrossPath = []string{dir}
+	was := k.key(t, n)
+	if strings.Contains(was, "\ncc=") || !strings.Contains(was, "\ncross=GNU ") {
+		t.Errorf("the key names other compilers:\n%s", was)
+	}
+	k.builder.Machine.CXX = &hostcc.Compiler{Version: "12.2.0", Digest: "other"}
+	if k.key(t, n) != was {
+		t.Error("this machine's own compiler, which compiles nothing here, changes the key")
+	}
+	k = newKeyed(t)
+	k.builder.Machine.CrossPath = []string{dir}
+	strip := filepath.Join(dir, "aarch64-linux-gnu-strip")
+	if err := errors.Join(os.Remove(strip), os.WriteFile(strip, []byte("other"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if k.key(t, n) == was {
+		t.Error("another strip gives the same key")
 	}
 }
 

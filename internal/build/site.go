@@ -23,6 +23,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/trace"
+	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
@@ -294,12 +295,9 @@ func (s *site) keepNinjaLog(offset int64) map[string]string {
 // run makes the surroundings of a node's steps.
 func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
 	build := b.Machine.Platform
-	host := build
-	if n.Host != plan.AnyHost {
-		var err error
-		if host, err = platform.Parse(n.Host); err != nil {
-			return nil, err
-		}
+	host, err := b.host(n)
+	if err != nil {
+		return nil, err
 	}
 	linkJobs := b.LinkJobs
 	if linkJobs == 0 {
@@ -312,11 +310,16 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		Build: build, Host: host, Work: work,
 		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
 		Lease: lease, Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
-		CC: b.Machine.CC, CXX: b.Machine.CXX,
+		CC: b.Machine.CC, CXX: b.Machine.CXX, Launcher: b.Machine.Tools["ccache"],
 		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
 		SliceOf:    step.Slicer(n.Slices),
 		Exceptions: n.Exceptions,
 		LeakPaths:  []string{work, b.Store.Root()},
+	}
+	if r.Launcher != "" {
+		// ccache(1), "Configuration options". Nothing of it is in a key.
+		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_BASEDIR="+work, "CCACHE_NOHASHDIR=1",
+			"CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")
 	}
 	// Only needs of the build: their contents are in the key, those of the
 	// runtime's are not.
@@ -327,6 +330,12 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		}
 		r.Deps[b.Graph.Node(id).Component] = tree
 	}
+	if b.compilesFor(n, host) {
+		if r.Cross, err = b.Machine.Cross(host, b.sysroot(n, r.Deps)); err != nil {
+			return nil, fmt.Errorf("%s: %w", n.ID, err)
+		}
+		r.CC, r.CXX = &hostcc.Compiler{Path: r.Cross.CC}, &hostcc.Compiler{Path: r.Cross.CXX}
+	}
 	if slices.Contains(n.Tools, "llvm") {
 		r.LLVM = b.Machine.LLVM
 		if dep := b.llvmFromGraph(n); dep != nil {
@@ -335,6 +344,40 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 	}
 	return r, nil
 }
+
+// host is the platform that a node's programs are compiled for: an artifact for
+// any host is made with this machine's.
+func (b *Builder) host(n *plan.Node) (platform.Platform, error) {
+	if n.Host == plan.AnyHost {
+		return b.Machine.Platform, nil
+	}
+	return platform.Parse(n.Host)
+}
+
+// compilesFor reports whether a node's compilers make programs for another
+// machine than this.
+func (b *Builder) compilesFor(n *plan.Node, host platform.Platform) bool {
+	if host == b.Machine.Platform {
+		return false
+	}
+	return slices.Contains(n.Tools, "c++") || slices.ContainsFunc(n.Steps, func(s plan.Step) bool { return s.Uses == "cmake" })
+}
+
+// sysroot is the folder of headers and libraries for a node's host: what the
+// user names, or what a component that the node needs has made; "" where the
+// compilers bring their own.
+func (b *Builder) sysroot(n *plan.Node, trees map[string]string) string {
+	for _, id := range n.Build {
+		if dep := b.Graph.Node(id); dep.Sysroot != "" {
+			return filepath.Join(trees[dep.Component], dep.Sysroot)
+		}
+	}
+	return ""
+}
+
+// compilerCache is the folder of ccache: beside the artifacts, so that it is
+// found again where they are.
+func (b *Builder) compilerCache() string { return filepath.Join(b.Store.Root(), "ccache") }
 
 // built describes an LLVM that this build has made.
 func built(prefix, version string) *llvm.Install {

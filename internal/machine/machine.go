@@ -38,6 +38,9 @@ type Machine struct {
 	CC, CXX   *hostcc.Compiler
 	CCError   error
 	GPUDriver bool
+	// CrossPath are the folders in which compilers for other processors are
+	// looked for.
+	CrossPath []string
 	// Memory in bytes, 0 when unknown.
 	Memory int64
 
@@ -71,13 +74,16 @@ type Options struct {
 
 // toolNames are the programs that steps may run.
 func toolNames() []string {
-	return []string{"cmake", "ninja", "git", "patchelf", "perl", "python3"}
+	return []string{"cmake", "ninja", "git", "patchelf", "perl", "python3", "ccache"}
 }
 
 // Probe looks at the machine. What is missing is no error here: the doctor
 // reports it, and a step that needs it fails.
 func Probe(ctx context.Context, opts Options) *Machine {
-	m := &Machine{Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory, cache: opts.Cache}
+	m := &Machine{
+		Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory,
+		CrossPath: []string{"/usr/bin"}, cache: opts.Cache,
+	}
 	for _, name := range toolNames() {
 		if path, err := exec.LookPath(name); err == nil {
 			if path, err = filepath.Abs(path); err == nil {

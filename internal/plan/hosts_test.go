@@ -74,6 +74,62 @@ func TestAToolThatTheBuildMachineLacksBlocks(t *testing.T) {
 		"tool@darwin-arm64: not in preset compiler")
 }
 
+// What a build runs is made for the build machine, also when the result is for
+// another one; it goes into no bundle when that is all it is for.
+func TestNativeNeedsAreForTheBuildMachine(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, native]\n")}.
+		component("lib", "presets: [compiler]", "needs: {build: [base], native: [gen]}").
+		component("base").
+		component("gen", "build_only: true")
+	g := f.resolve(t)
+	wantStates(t, g, "lib@darwin-arm64", "lib@linux-amd64", "base@darwin-arm64", "base@linux-amd64", "gen@linux-amd64")
+	if n := g.Node("lib@darwin-arm64"); !slices.Equal(n.Build, []string{"base@darwin-arm64", "gen@linux-amd64"}) {
+		t.Errorf("lib is built with %q", n.Build)
+	}
+	if n := g.Node("gen@linux-amd64"); !n.ForBuild || n.Why != "runs on the build machine, for lib" {
+		t.Errorf("gen: for the build only %v, %q", n.ForBuild, n.Why)
+	}
+	for _, n := range g.Bundled("linux-amd64") {
+		if n.Component == "gen" {
+			t.Error("gen would go into a bundle")
+		}
+	}
+}
+
+// Compilers of Linux are pointed at a sysroot to make programs for macOS, and
+// at none for this system, nor where nothing is compiled.
+func TestASysrootIsNeededToCompileForAnotherSystem(t *testing.T) {
+	const compiled = "providers: [{kind: source, recipe: copy, tools: [c++]}]"
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-arm64, native]\n")}.
+		component("prog", "presets: [compiler]", compiled).
+		component("text", "presets: [compiler]").
+		component("libs", "artifact: any", "presets: [compiler]", compiled).
+		component("mac-sdk", "artifact: any", "build_only: true", "sysroot: darwin")
+	g := f.resolve(t)
+	wantStates(t, g, "prog@darwin-arm64", "prog@linux-amd64", "prog@linux-arm64", "text@darwin-arm64", "text@linux-amd64", "text@linux-arm64",
+		"libs@any", "mac-sdk@any")
+	for id, want := range map[string][]string{
+		"prog@darwin-arm64": {"mac-sdk@any"}, "prog@linux-arm64": nil, "prog@linux-amd64": nil, "text@darwin-arm64": nil, "libs@any": nil,
+	} {
+		if n := g.Node(id); !slices.Equal(n.Build, want) {
+			t.Errorf("%s is built with %q, want %q", id, n.Build, want)
+		}
+	}
+	if n := g.Node("mac-sdk@any"); n.Sysroot != "." || !n.ForBuild || n.Why != "needed by prog" {
+		t.Errorf("mac-sdk: sysroot %q, for the build only %v, %q", n.Sysroot, n.ForBuild, n.Why)
+	}
+	// A person's own takes its place.
+	with := linux()
+	with.Sysroots = map[string]bool{"darwin": true}
+	own, err := Resolve(f.load(t), with, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := own.Node("prog@darwin-arm64"); len(n.Build) > 0 || own.Node("mac-sdk@any") != nil {
+		t.Errorf("with a sysroot of the user's prog is built with %q", n.Build)
+	}
+}
+
 // Conditions see the host that is planned for, not the machine that plans.
 func TestConditionsAreOfTheHost(t *testing.T) {
 	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-amd64, darwin-arm64]\n")}.

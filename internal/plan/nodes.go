@@ -110,7 +110,8 @@ func (r *resolver) decide(host string, forBuild bool) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
-		c := &choice{component: r.project.Components[name], host: host, forBuild: forBuild}
+		c := &choice{component: r.project.Components[name], host: host}
+		c.forBuild = forBuild || c.component.BuildOnly
 		c.id = nodeID(c.component, host)
 		if old := r.choices[c.id]; old != nil && (forBuild || old.blocked == "") {
 			continue
@@ -191,7 +192,7 @@ func (c *choice) reason() string {
 		return c.blocked
 	case c.pulledBy == nil:
 		return c.why
-	case c.forBuild:
+	case c.forBuild && c.component.Sysroot == "":
 		return "runs on the build machine, for " + strings.Join(c.pulledBy, ", ")
 	}
 	return "needed by " + strings.Join(c.pulledBy, ", ")
@@ -251,8 +252,13 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 	var refused []string
 	for i := range c.component.Providers {
 		p := &c.component.Providers[i]
+		asked := toggle.Provider
+		if c.forBuild && asked == spec.External {
+			asked = "" // it cannot be left to somebody else's machine
+		}
 		switch {
-		case toggle.Provider != "" && toggle.Provider != spec.AnyProvider && p.Kind != toggle.Provider,
+		case asked != "" && asked != spec.AnyProvider && p.Kind != asked,
+			p.Kind == spec.External && asked != spec.External,
 			toggle.Workspace != "" && p.Kind != spec.Source:
 			continue
 		}
@@ -295,6 +301,9 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	if s.Artifact == spec.AnyHost {
 		n.Host = AnyHost
 	}
+	if s.Sysroot != "" {
+		n.Sysroot = "."
+	}
 	if c.provider == nil {
 		return n, nil
 	}
@@ -303,6 +312,9 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	n.Provider, n.ProviderNote, n.Recipe, n.Outcome = p.Kind, p.Note, p.Recipe, recipe.Outcome
 	if n.Outcome == "" {
 		n.Outcome = "built"
+	}
+	if p.Kind == spec.External {
+		n.Checks = nil // they are of what is left out
 	}
 	n.Tools = slices.Clone(p.Tools)
 	if p.Estimate != nil {
@@ -357,8 +369,31 @@ func (r *resolver) needIDs(c *choice) (build, runtime []string) {
 		return ids
 	}
 	c.build, c.runtime = ids(host, c.component.Needs.Build, own.Build), ids(c.host, c.component.Needs.Runtime, own.Runtime)
+	for _, id := range ids(r.graph.Build, c.component.Needs.Native, own.Native, r.sysroot(c, host)) {
+		if !slices.Contains(c.build, id) {
+			c.build = append(c.build, id)
+		}
+	}
 	c.needed = true
 	return c.build, c.runtime
+}
+
+// sysroot lists the component that compilers of this machine need to make
+// something for another system.
+func (r *resolver) sysroot(c *choice, host string) []string {
+	if c.provider == nil || host == r.graph.Build || !slices.Contains(c.provider.Tools, "c++") {
+		return nil
+	}
+	h, err := platform.Parse(host)
+	if err != nil || h.OS == r.facts.Build.OS || r.facts.Sysroots[h.OS] {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
+		if r.project.Components[name].Sysroot == h.OS {
+			return []string{name}
+		}
+	}
+	return nil
 }
 
 func (r *resolver) sources(n *Node, c *spec.Component) error {

@@ -16,6 +16,13 @@ type Component struct {
 	// Artifact is "host" when the result runs on one platform, "any" when it
 	// is the same for all of them and is built once.
 	Artifact Artifact `yaml:"artifact"`
+	// BuildOnly says that builds need the component and nobody who uses the
+	// toolchain does: it goes into no bundle.
+	BuildOnly bool `yaml:"build_only"`
+	// Sysroot is the operating system (linux, darwin) whose headers and
+	// libraries the component holds: compilers of another system are pointed at
+	// it when they make something for a host that has it.
+	Sysroot string `yaml:"sysroot" sm:"enum=linux|darwin"`
 	// Presets lists the presets that switch the component on.
 	Presets []string `yaml:"presets"`
 	// When is a condition (package expr) that must hold for a host; Because
@@ -46,8 +53,12 @@ type Component struct {
 
 // Needs are a component's edges in the graph.
 type Needs struct {
-	// Build names components whose artifacts a build step reads.
+	// Build names components whose artifacts a build step reads: headers and
+	// libraries for the host.
 	Build []string `yaml:"build"`
+	// Native names components whose programs a build step runs. They are made
+	// for the build machine, whatever the host is.
+	Native []string `yaml:"native"`
 	// Runtime names components that the result does not work without.
 	Runtime []string `yaml:"runtime"`
 }

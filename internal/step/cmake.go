@@ -57,7 +57,10 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return r.Command(ctx, r.Work, nil, argv...)
+	if err := r.Command(ctx, r.Work, nil, argv...); err != nil {
+		return err
+	}
+	return r.foreign()
 }
 
 // Command is what the step runs: the name and text of the toolchain file, and
@@ -105,7 +108,7 @@ func (s *CMake) Toolchain(r *Run, expand func(string) (string, error)) (file str
 	}
 	file = filepath.Join(r.Work, ToolchainFile)
 	toolchain = cmake.Toolchain{
-		Build: r.Build, Host: r.Host,
+		Build: r.Build, Host: r.Host, Cross: r.Cross, Launcher: r.Launcher,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 		Programs: r.programs(), Meant: meant,
 	}
