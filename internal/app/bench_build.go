@@ -41,7 +41,7 @@ func (b *benches) component(ctx context.Context) error {
 		return err
 	}
 	return b.measure(ctx, bench.Case{
-		What: what, Runs: 3, Ours: ours, Theirs: hand.run, Before: hand.clear,
+		What: what, Runs: 5, Ours: ours, Theirs: hand.run, Before: hand.clear,
 		Alternative: "the same cmake and ninja commands by hand", Bound: bench.Bound{Ratio: 1.02},
 	})
 }

@@ -36,6 +36,12 @@ type Command struct {
 	Files []*os.File
 	// Output receives what the program and all that it starts print.
 	Output io.Writer
+	// Confined says that the program does nothing itself but run another one in
+	// a namespace of processes, as bubblewrap does: it and that one's first
+	// process end when what they have started does. They are told nothing
+	// before the rest has had the time to end, since their end is the others'
+	// death, of which nobody learns what they have used.
+	Confined bool
 	// Mark is an entry of Env, such as "TMPDIR=/work/x/tmp", that no process
 	// has which does not belong to this command. Without one, a process is
 	// lost that leaves both its session and its parents.
@@ -101,7 +107,7 @@ func Run(ctx context.Context, c Command) (Usage, error) {
 	copied := make(chan error, 1)
 	go func() { copied <- forward(c.Output, read) }()
 
-	t := &tree{leader: cmd.Process.Pid, mark: c.Mark, known: map[int]uint64{}}
+	t := &tree{leader: cmd.Process.Pid, confined: c.Confined, mark: c.Mark, known: map[int]uint64{}}
 	ended, stopped := make(chan struct{}), make(chan bool)
 	go func() {
 		select {

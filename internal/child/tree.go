@@ -20,7 +20,9 @@ type tree struct {
 	leader int
 	// waited says that the leader is gone, and its number anybody's.
 	waited bool
-	mark   string
+	// confined is Command.Confined.
+	confined bool
+	mark     string
 	// known are the processes found so far, with their start.
 	known map[int]uint64
 	// usage is that of adopted processes, whom the leader never waited for.
@@ -50,7 +52,8 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 			return // not even killed: it hangs in the kernel
 		}
 		for _, p := range living {
-			switch due(after, p.pid == t.leader, told[p.pid]) {
+			last := p.pid == t.leader || t.confined && p.parent == t.leader
+			switch due(after, last, told[p.pid] || last && t.confined) {
 			case syscall.SIGTERM:
 				_ = syscall.Kill(p.pid, syscall.SIGTERM)
 				_ = syscall.Kill(p.pid, syscall.SIGCONT) // one that is stopped hears nothing
@@ -71,12 +74,12 @@ func (t *tree) end(gone <-chan struct{}, cancelled bool) {
 }
 
 // due is the signal that a process is to get so long after an ending began, 0
-// for none: the leader is left the time to see its commands end.
-func due(after time.Duration, leader, told bool) syscall.Signal {
+// for none: who is last is left the time to see its commands end.
+func due(after time.Duration, last, told bool) syscall.Signal {
 	switch {
 	case after < termGrace && !told:
 		return syscall.SIGTERM
-	case after >= leaderGrace, after >= termGrace && !leader:
+	case after >= leaderGrace, after >= termGrace && !last:
 		return syscall.SIGKILL
 	}
 	return 0

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -149,6 +150,54 @@ func TestWhatIsUsedIsCounted(t *testing.T) {
 	}
 	if inside.CPU < free.CPU/3 || inside.MaxRSS < 100<<20 {
 		t.Errorf("outside it uses %+v, inside %+v", free, inside)
+	}
+}
+
+// What a program has used until it is told to end is counted too, and it ends
+// as it does by itself: ninja, for one, is stopped when it may have more jobs.
+func TestWhatIsUsedUntilACancellationIsCounted(t *testing.T) {
+	b := newBench(t)
+	policy, err := Resolve(b.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `trap 'echo polite >build/end; exit 3' TERM
+/bin/sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'
+echo x >build/ready
+while :; do sleep 0.01; done`
+	ready := filepath.Join(b.work, "build", "ready")
+	run := func(confined bool, argv []string) child.Usage {
+		_ = os.Remove(ready)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		go func() {
+			for {
+				if _, err := os.Stat(ready); err == nil {
+					cancel(enough)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		usage, err := child.Run(ctx, child.Command{
+			Path: argv[0], Args: argv[1:], Dir: b.work, Env: []string{"PATH=/usr/bin:/bin"}, Confined: confined,
+		})
+		if !errors.Is(err, enough) {
+			t.Fatal(err)
+		}
+		return usage
+	}
+	free := run(false, []string{"/bin/sh", "-c", script})
+	end := filepath.Join(b.work, "build", "end")
+	if err := os.Remove(end); err != nil {
+		t.Fatal(err)
+	}
+	inside := run(true, Wrap(b.status.Program, policy, []string{"/bin/sh", "-c", script}))
+	if free.CPU < 50*time.Millisecond || inside.CPU < free.CPU/3 {
+		t.Errorf("outside it uses %+v, inside %+v", free, inside)
+	}
+	if text, err := os.ReadFile(end); err != nil || string(text) != "polite\n" {
+		t.Errorf("it was not left the time to end: %q, %v", text, err)
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *Run) command(ctx context.Context, dir string, env map[string]string, fi
 	fmt.Fprintf(r.Output, "+ %s\n", strings.Join(quoteAll(append([]string{program}, argv[1:]...)), " "))
 	if r.Wrap != nil {
 		wrapped := r.Wrap(append([]string{program}, argv[1:]...))
-		c.Path, c.Args = wrapped[0], wrapped[1:]
+		c.Path, c.Args, c.Confined = wrapped[0], wrapped[1:], true
 	}
 	used, err := child.Run(ctx, c)
 	r.Usage.add(used)
