@@ -136,7 +136,7 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 		t := cross.Toolchain{Host: host}
 		if host.OS == "darwin" {
 			t = cross.Darwin(host, "${cross}", b.sysroot(n, r.Deps))
-			r.CC, r.CXX = &hostcc.Compiler{Path: t.CC}, &hostcc.Compiler{Path: t.CXX}
+			r.CC, r.CXX, r.Sysroot = &hostcc.Compiler{Path: t.CC}, &hostcc.Compiler{Path: t.CXX}, t.Sysroot
 		}
 		r.Cross = &t
 	}

@@ -111,6 +111,9 @@ func (r *resolver) decide(host string, forBuild bool) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
 		c := &choice{component: r.project.Components[name], host: host}
+		if c.component.BuildOnly && c.component.Artifact != spec.AnyHost && host != r.graph.Build {
+			continue // no other machine runs it
+		}
 		c.forBuild = forBuild || c.component.BuildOnly
 		c.id = nodeID(c.component, host)
 		if old := r.choices[c.id]; old != nil && (forBuild || old.blocked == "") {
@@ -121,7 +124,7 @@ func (r *resolver) decide(host string, forBuild bool) error {
 			return err
 		}
 		switch {
-		case forBuild:
+		case forBuild && !c.component.BuildOnly:
 			c.on = false
 		case slices.Contains(r.only, name):
 			c.on, c.forced, c.why = true, false, "asked for"

@@ -109,6 +109,7 @@ func (s *CMake) Toolchain(r *Run, expand func(string) (string, error)) (file str
 	file = filepath.Join(r.Work, ToolchainFile)
 	toolchain = cmake.Toolchain{
 		Build: r.Build, Host: r.Host, Cross: r.Cross, Launcher: r.Launcher,
+		Sysroot: r.Sysroot, Archiver: r.Archiver, Ranlib: r.Ranlib,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 		Programs: r.programs(), Meant: meant,
 	}

@@ -48,6 +48,9 @@ type Run struct {
 	// CC and CXX compile for Host, Cross tells how when that is not Build.
 	CC, CXX *hostcc.Compiler
 	Cross   *cross.Toolchain
+	// Sysroot is the macOS SDK that programs for a Mac are compiled with;
+	// Archiver and Ranlib take the place of Apple's on one.
+	Sysroot, Archiver, Ranlib string
 	// Launcher is put in front of each call of a compiler; it changes no
 	// result, and so no key.
 	Launcher string

@@ -33,6 +33,9 @@ type Toolchain struct {
 	// Cross is what makes programs for Host when that is not Build; CC and CXX
 	// are its own then.
 	Cross *cross.Toolchain
+	// Sysroot is the macOS SDK, for a host that is a Mac; Archiver and Ranlib
+	// take the place of Apple's on one.
+	Sysroot, Archiver, Ranlib string
 	// Launcher is put in front of each call of a compiler, such as ccache; ""
 	// for none. It changes no result.
 	Launcher string
@@ -98,6 +101,9 @@ func (t Toolchain) Append(b []byte) []byte {
 	if t.Host != t.Build {
 		t.host(set)
 	}
+	if t.Host.OS == "darwin" {
+		t.macOS(set)
+	}
 	set("CMAKE_C_COMPILER", t.CC)
 	set("CMAKE_CXX_COMPILER", t.CXX)
 	if t.Launcher != "" {
@@ -160,8 +166,6 @@ func (t Toolchain) host(set func(name, value string)) {
 	set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
 	if t.Host.OS == "darwin" {
 		set("CMAKE_SYSTEM_VERSION", platform.DarwinFloor)
-		set("CMAKE_OSX_ARCHITECTURES", processor(t.Host))
-		set("CMAKE_OSX_DEPLOYMENT_TARGET", platform.MacOSFloor)
 	}
 	if t.Cross == nil {
 		return
@@ -175,7 +179,6 @@ func (t Toolchain) host(set func(name, value string)) {
 	roots := slices.Clone(t.Prefixes)
 	switch {
 	case c.Sysroot != "" && t.Host.OS == "darwin":
-		set("CMAKE_OSX_SYSROOT", c.Sysroot)
 		roots = append(roots, c.Sysroot)
 	case c.Sysroot != "":
 		set("CMAKE_SYSROOT", c.Sysroot)
@@ -191,6 +194,22 @@ func (t Toolchain) host(set func(name, value string)) {
 	set("CMAKE_FIND_ROOT_PATH_MODE_PROGRAM", "NEVER")
 	for _, what := range []string{"LIBRARY", "INCLUDE", "PACKAGE"} {
 		set("CMAKE_FIND_ROOT_PATH_MODE_"+what, "ONLY")
+	}
+}
+
+// macOS says what is compiled for, on a Mac and elsewhere: without it CMake takes
+// the processor and the version of the Mac that it runs on, and what comes out
+// does not start on an older one. Apple's ar knows no response files, and LLVM's
+// libraries have more members than a command line holds.
+func (t Toolchain) macOS(set func(name, value string)) {
+	set("CMAKE_OSX_ARCHITECTURES", processor(t.Host))
+	set("CMAKE_OSX_DEPLOYMENT_TARGET", platform.MacOSFloor)
+	if sysroot := t.Sysroot; sysroot != "" {
+		set("CMAKE_OSX_SYSROOT", sysroot)
+	}
+	if t.Cross == nil && t.Archiver != "" {
+		set("CMAKE_AR", t.Archiver)
+		set("CMAKE_RANLIB", t.Ranlib)
 	}
 }
 

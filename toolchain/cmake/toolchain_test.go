@@ -71,7 +71,7 @@ func TestAnotherHostNamesItsSystem(t *testing.T) {
 func TestTextForMacOS(t *testing.T) {
 	mac := platform.Platform{OS: "darwin", Arch: "arm64"}
 	x := cross.Darwin(mac, "/llvm/bin", "/sdk")
-	text := Toolchain{Build: linux, Host: mac, CC: x.CC, CXX: x.CXX, Cross: &x, Prefixes: []string{"/store/zstd"}, Launcher: "/usr/bin/ccache"}.Text()
+	text := Toolchain{Build: linux, Host: mac, CC: x.CC, CXX: x.CXX, Cross: &x, Sysroot: x.Sysroot, Prefixes: []string{"/store/zstd"}, Launcher: "/usr/bin/ccache"}.Text()
 	for _, want := range []string{
 		`CMAKE_SYSTEM_NAME "Darwin"`, `CMAKE_SYSTEM_VERSION "23.0.0"`, `CMAKE_SYSTEM_PROCESSOR "arm64"`,
 		`CMAKE_OSX_ARCHITECTURES "arm64"`, `CMAKE_OSX_DEPLOYMENT_TARGET "14.0"`, `CMAKE_OSX_SYSROOT "/sdk"`,
@@ -92,6 +92,20 @@ func TestTextForMacOS(t *testing.T) {
 	}
 	if strings.Contains(text, "-linux-gnu/pkgconfig") {
 		t.Error("pkg-config looks at this machine's libraries")
+	}
+	// On a Mac nothing says that programs cannot be run.
+	text = Toolchain{Build: mac, Host: mac, CC: "cc", CXX: "c++", Sysroot: "/sdk", Archiver: "/llvm/bin/llvm-ar", Ranlib: "/llvm/bin/llvm-ranlib"}.Text()
+	for _, want := range []string{
+		`CMAKE_OSX_ARCHITECTURES "arm64"`, `CMAKE_OSX_DEPLOYMENT_TARGET "14.0"`, `CMAKE_OSX_SYSROOT "/sdk"`, `CMAKE_AR "/llvm/bin/llvm-ar"`, `CMAKE_RANLIB "/llvm/bin/llvm-ranlib"`,
+	} {
+		if !strings.Contains(text, "set("+want) {
+			t.Errorf("on a Mac: no line set(%s", want)
+		}
+	}
+	for _, not := range []string{"CMAKE_SYSTEM_NAME", "CMAKE_FIND_ROOT_PATH", "-fuse-ld=lld", "PKG_CONFIG"} {
+		if strings.Contains(text, not) {
+			t.Errorf("on a Mac: a line with %s", not)
+		}
 	}
 }
 
