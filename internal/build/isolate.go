@@ -75,6 +75,9 @@ func (b *Builder) access(r *step.Run, writable []string) sandbox.Access {
 		for _, path := range r.Cross.Files() {
 			a.Readable = append(a.Readable, sandbox.Program(path, homes)...)
 		}
+		if r.Cross.Sysroot != "" {
+			a.Readable = append(a.Readable, r.Cross.Sysroot)
+		}
 	}
 	if r.LLVM != nil {
 		a.Readable = append(a.Readable, r.LLVM.Prefix)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -135,7 +136,7 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 	if b.compilesFor(n, host) {
 		t := cross.Toolchain{Host: host}
 		if host.OS == "darwin" {
-			t = cross.Darwin(host, "${cross}", b.sysroot(n, r.Deps))
+			t = cross.Darwin(host, "${cross}", cmp.Or(b.sysroot(n, r.Deps), "${sdk}"))
 			r.CC, r.CXX, r.Sysroot = &hostcc.Compiler{Path: t.CC}, &hostcc.Compiler{Path: t.CXX}, t.Sysroot
 		}
 		r.Cross = &t
@@ -170,6 +171,9 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 					return fmt.Errorf("%s: %w", n.ID, err)
 				}
 				k.Add("cross", id)
+				if host.OS == "darwin" && b.sysroot(n, nil) == "" {
+					k.Add("sdk", sdkAt(b.Machine.MacSDK))
+				}
 				continue
 			}
 			if b.Machine.CC == nil || b.Machine.CXX == nil {

@@ -28,22 +28,29 @@ func sdk(root, developerDir string) string {
 			continue
 		}
 		for _, below := range []string{"Platforms/MacOSX.platform/Developer/SDKs/MacOSX.sdk", "SDKs/MacOSX.sdk"} {
-			f, err := os.Open(filepath.Join(root, dir, below, "SDKSettings.json"))
-			if err != nil {
-				continue
+			if id := sdkAt(filepath.Join(root, dir, below)); id != "none" {
+				return id
 			}
-			data, err := io.ReadAll(io.LimitReader(f, maxSDKSettings))
-			f.Close()
-			if err != nil {
-				continue
-			}
-			var settings struct{ CanonicalName string }
-			if json.Unmarshal(data, &settings) != nil || settings.CanonicalName == "" {
-				settings.CanonicalName = "macosx"
-			}
-			sum := sha256.Sum256(data)
-			return settings.CanonicalName + " " + hex.EncodeToString(sum[:])
 		}
 	}
 	return "none"
+}
+
+// sdkAt names the SDK in a folder, "none" where there is none.
+func sdkAt(dir string) string {
+	f, err := os.Open(filepath.Join(dir, "SDKSettings.json"))
+	if err != nil {
+		return "none"
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSDKSettings))
+	if err != nil {
+		return "none"
+	}
+	var settings struct{ CanonicalName string }
+	if json.Unmarshal(data, &settings) != nil || settings.CanonicalName == "" {
+		settings.CanonicalName = "macosx"
+	}
+	sum := sha256.Sum256(data)
+	return settings.CanonicalName + " " + hex.EncodeToString(sum[:])
 }

@@ -337,6 +337,9 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		if r.Cross, err = b.Machine.Cross(host, b.sysroot(n, r.Deps)); err != nil {
 			return nil, fmt.Errorf("%s: %w", n.ID, err)
 		}
+		if host.OS == "darwin" && r.Cross.Sysroot == "" {
+			return nil, fmt.Errorf("%s: there is no macOS SDK: name one with STONEMASON_MACOS_SDK", n.ID)
+		}
 		r.CC, r.CXX, r.Sysroot = &hostcc.Compiler{Path: r.Cross.CC}, &hostcc.Compiler{Path: r.Cross.CXX}, r.Cross.Sysroot
 	}
 	if slices.Contains(n.Tools, "llvm") {

@@ -38,6 +38,8 @@ type Machine struct {
 	CC, CXX   *hostcc.Compiler
 	CCError   error
 	GPUDriver bool
+	// MacSDK is the macOS SDK that the user names, "" for none.
+	MacSDK string
 	// CrossPath are the folders in which compilers for other processors are
 	// looked for.
 	CrossPath []string
@@ -65,6 +67,8 @@ type Options struct {
 	LLVMPrefix string
 	// LLVMTools are the programs an LLVM must have to be usable.
 	LLVMTools []string
+	// MacSDK is the macOS SDK the user names.
+	MacSDK string
 	// CC and CXX are the compilers the user names.
 	CC, CXX string
 	// Cache remembers earlier probes; nil asks everything anew.
@@ -82,7 +86,7 @@ func toolNames() []string {
 func Probe(ctx context.Context, opts Options) *Machine {
 	m := &Machine{
 		Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory,
-		CrossPath: []string{"/usr/bin"}, cache: opts.Cache,
+		MacSDK: opts.MacSDK, CrossPath: []string{"/usr/bin"}, cache: opts.Cache,
 	}
 	for _, name := range toolNames() {
 		if path, err := exec.LookPath(name); err == nil {
