@@ -278,7 +278,7 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 		return nil, err
 	}
 	return &source.Provider{
-		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
+		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, NPMURLs: a.npm(p).URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
 		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: progress(events)},
 	}, nil
 }

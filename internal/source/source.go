@@ -20,6 +20,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/fetch"
 	"github.com/stonemason-hip/stonemason/internal/gitsource"
+	"github.com/stonemason-hip/stonemason/internal/npm"
 	"github.com/stonemason-hip/stonemason/internal/patch"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
@@ -35,6 +36,8 @@ type Provider struct {
 	Checkouts string
 	// PoolURLs turns a path below a Debian mirror's base into addresses.
 	PoolURLs func(pool string) []string
+	// NPMURLs turns the name of an npm package, npm:name@1.2.3, into addresses.
+	NPMURLs func(name string) ([]string, error)
 	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
 	Mirrors map[string][]string
 	// Glances remembers looks at workspaces; nil looks each time.
@@ -63,7 +66,7 @@ func (p *Provider) Trees() []Tree {
 
 // URLs lists the addresses of a source, alternates first.
 func (p *Provider) URLs(s plan.Source) []string {
-	urls := s.URLs
+	urls := p.named(s.URLs)
 	if s.Pool != "" {
 		urls = p.PoolURLs(s.Pool)
 	}
@@ -91,6 +94,22 @@ func (p *Provider) URLs(s plan.Source) []string {
 		add(u)
 	}
 	return all
+}
+
+// named puts the addresses of an npm package in the place of its name. A name
+// that gives none stays, and the download says that it is no address.
+func (p *Provider) named(urls []string) []string {
+	var out []string
+	for _, u := range urls {
+		if strings.HasPrefix(u, npm.Scheme) && p.NPMURLs != nil {
+			if found, err := p.NPMURLs(u); err == nil {
+				out = append(out, found...)
+				continue
+			}
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
 // Fetch brings the bytes of a source to this machine without unpacking them.

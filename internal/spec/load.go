@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/npm"
 	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
@@ -170,6 +171,8 @@ func (p Pin) check() error {
 		return errors.New("exactly one of commit, debian and url is needed")
 	case len(p.URL) > 0 && p.SHA256 == "":
 		return errors.New("a url needs a sha256")
+	case !goodAddresses(p.URL):
+		return errors.New("an address that begins with npm: names a package and its exact version: npm:@scope/name@1.2.3")
 	case p.Debian != nil && (p.Debian.Source == "") == (p.Debian.Binary == ""):
 		return errors.New("exactly one of source and binary names the package")
 	case p.Debian != nil && p.Debian.Source != "" && p.Debian.File == "":
@@ -178,6 +181,18 @@ func (p Pin) check() error {
 		return errors.New("a binary package needs arch")
 	}
 	return nil
+}
+
+// goodAddresses reports whether the addresses that name packages of npm can be
+// read.
+func goodAddresses(urls []string) bool {
+	return !slices.ContainsFunc(urls, func(u string) bool {
+		if !strings.HasPrefix(u, npm.Scheme) {
+			return false
+		}
+		_, err := npm.Parse(u)
+		return err != nil
+	})
 }
 
 // loadLock reads therock.lock; nil when it is not there.

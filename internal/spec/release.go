@@ -37,7 +37,8 @@ type Pin struct {
 	Commit string `yaml:"commit" pattern:"^[0-9a-f]{40}$"`
 	// Debian names a file of a Debian package.
 	Debian *DebianPin `yaml:"debian"`
-	// URL and SHA256 name a plain file.
+	// URL and SHA256 name a plain file. npm:@scope/name@1.2.3 is the tarball
+	// of an npm package, at the registry that the machine's npm uses.
 	URL    []string `yaml:"url"`
 	SHA256 string   `yaml:"sha256" pattern:"^[0-9a-f]{64}$"`
 	Size   Size     `yaml:"size"`

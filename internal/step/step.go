@@ -61,6 +61,7 @@ var types = []Type{
 	{"generate", "write a file", func() Step { return new(Generate) }},
 	{"install", "run the install rules of a CMake build into the stage", func() Step { return new(Install) }},
 	{"link", "make symbolic links", func() Step { return new(Link) }},
+	{"macos-sdk", "assemble an SDK for macOS from headers, text stubs and libc++", func() Step { return new(MacOSSDK) }},
 	{"ninja", "build targets", func() Step { return new(Ninja) }},
 	{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
 }
