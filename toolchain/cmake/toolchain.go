@@ -99,7 +99,7 @@ func (t Toolchain) Append(b []byte) []byte {
 	add("# Written by stonemason; a configure step reads it.\n")
 	flags := slices.Clone(t.Flags)
 	if t.Host != t.Build {
-		t.host(set)
+		t.host(set, add)
 	}
 	if t.Host.OS == "darwin" {
 		t.macOS(set)
@@ -161,11 +161,19 @@ func (t Toolchain) Append(b []byte) []byte {
 // (cmake-toolchains(7), "Cross Compiling"; the CMAKE_OSX_ variables). Programs
 // are this machine's; headers, libraries and packages are the host's alone, of
 // which there are those of the sysroot and of the components that are needed.
-func (t Toolchain) host(set func(name, value string)) {
+func (t Toolchain) host(set func(name, value string), add func(text string)) {
 	set("CMAKE_SYSTEM_NAME", systemName(t.Host))
 	set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
 	if t.Host.OS == "darwin" {
 		set("CMAKE_SYSTEM_VERSION", platform.DarwinFloor)
+		// CMake's own file for Darwin asks sw_vers, a program of Macs, whether
+		// there are run paths, and takes back what was said before it. It reads
+		// this one once more behind that (CMAKE_USER_MAKE_RULES_OVERRIDE).
+		for _, language := range []string{"C", "CXX"} {
+			set("CMAKE_SHARED_LIBRARY_RUNTIME_"+language+"_FLAG", "-Wl,-rpath,")
+			set("CMAKE_SHARED_LIBRARY_RUNTIME_"+language+"_FLAG_SEP", "")
+		}
+		add("set(CMAKE_USER_MAKE_RULES_OVERRIDE \"${CMAKE_CURRENT_LIST_FILE}\")\n")
 	}
 	if t.Cross == nil {
 		return
