@@ -34,7 +34,10 @@ func (s *MacOSSDK) Validate() error {
 }
 
 // Key implements Step.
-func (s *MacOSSDK) Key(b *key.Builder) { fields(b, s) }
+func (s *MacOSSDK) Key(b *key.Builder) {
+	fields(b, s)
+	b.Add("assembly", sdk.Revision)
+}
 
 // Run implements Step.
 func (s *MacOSSDK) Run(ctx context.Context, r *Run) error {
@@ -72,6 +75,6 @@ func (s *MacOSSDK) Run(ctx context.Context, r *Run) error {
 	for _, name := range sum.LeftOut {
 		fmt.Fprintf(r.Output, "left out, for the SDK has no stub of its library: %s\n", name)
 	}
-	fmt.Fprintf(r.Output, "left out, for macOS %s has not got them: %d symbols of libc++\n", sum.Target, len(sum.TooNew))
+	fmt.Fprintf(r.Output, "left out, for macOS %s has not got them: %d symbols of libc++, %d of libSystem\n", sum.Target, len(sum.TooNew), sum.System)
 	return nil
 }

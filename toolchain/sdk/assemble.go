@@ -6,9 +6,7 @@ package sdk
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,8 +17,12 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/tbd"
 )
 
-// Arch and Target are what the assembled SDK is for: Apple Silicon alone.
+// Target is what the assembled SDK is for: Apple Silicon alone.
 const Target = "arm64-macos"
+
+// Revision is a part of the key of an assembled SDK. It changes whenever the
+// same sources and deployment target would give other bytes.
+const Revision = "2"
 
 // Sources are the folders that an SDK is assembled from.
 type Sources struct {
@@ -42,12 +44,18 @@ type Summary struct {
 	// those that it has not, sorted.
 	Symbols int
 	TooNew  []string
+	// System counts the symbols of libSystem that were left out because they
+	// came after the deployment target.
+	System int
 }
+
+// systemHeaders is where zig's folder has macOS's headers.
+const systemHeaders = "include/any-macos-any"
 
 // withoutStub are headers, and folders of headers, of libraries that the
 // sources describe no stub of. With the header alone a search such as CMake's
 // find_package(ZLIB) would succeed and the link fail.
-var withoutStub = []string{"zlib.h", "zconf.h", "iconv.h", "objc/objc-load.h"}
+var withoutStub = []string{"iconv.h", "objc", "zconf.h", "zlib.h"}
 
 // systemAliases are the names under which macOS's linker finds libSystem: its
 // SDKs have symbolic links of these names (-lm, -lpthread).
@@ -59,10 +67,14 @@ var systemAliases = []string{"System", "c", "dbm", "dl", "info", "m", "poll", "p
 // sources and target give the same bytes.
 func Assemble(ctx context.Context, from Sources, to *os.Root, target Version) (Summary, error) {
 	sum := Summary{Target: target}
-	system, err := readSystem(from.Darwin)
+	if target.Less(floor) {
+		return sum, fmt.Errorf("assemble the macOS SDK: what libc++ of macOS %s holds is not known: the oldest deployment target is %s", target, floor)
+	}
+	system, removed, err := readSystem(from.Darwin, target)
 	if err != nil {
 		return sum, fmt.Errorf("assemble the macOS SDK: libSystem: %w", err)
 	}
+	sum.System = removed
 	cxx, err := readLibcxx(from.LLVM)
 	if err != nil {
 		return sum, fmt.Errorf("assemble the macOS SDK: libc++: %w", err)
@@ -100,53 +112,26 @@ func Assemble(ctx context.Context, from Sources, to *os.Root, target Version) (S
 	return sum, nil
 }
 
-// readSystem reads libSystem's stub, checks that it is one, and gives its
-// bytes.
-func readSystem(darwin fs.FS) ([]byte, error) {
+// readSystem reads libSystem's stub without what came after the deployment
+// target.
+func readSystem(darwin fs.FS, target Version) (stub []byte, removed int, err error) {
 	f, err := tbd.Open(darwin, "darwin/libSystem.tbd")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	e, ok := f.Exports(Target)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("its stub is not for %s", Target)
+		return nil, 0, fmt.Errorf("its stub is not for %s", Target)
 	case e.InstallName != "/usr/lib/libSystem.B.dylib" || !e.Has("_malloc") || !e.Has("_pthread_create"):
-		return nil, fmt.Errorf("its stub describes %s and not the C library", e.InstallName)
+		return nil, 0, fmt.Errorf("its stub describes %s and not the C library", e.InstallName)
 	}
-	return fs.ReadFile(darwin, "darwin/libSystem.tbd")
-}
-
-// writer writes files below a folder until something fails.
-type writer struct {
-	ctx  context.Context
-	root *os.Root
-	err  error
-}
-
-func (w *writer) file(name string, data []byte) {
-	if w.err != nil {
-		return
-	}
-	if w.err = w.ctx.Err(); w.err != nil {
-		return
-	}
-	if w.err = w.root.MkdirAll(path.Dir(name), 0o755); w.err != nil {
-		return
-	}
-	f, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	late, err := announced(darwin, systemHeaders, target)
 	if err != nil {
-		w.err = err
-		return
+		return nil, 0, err
 	}
-	_, err = f.Write(data)
-	w.err = errors.Join(err, f.Close())
-}
-
-func (w *writer) link(name, target string) {
-	if w.err == nil {
-		w.err = w.root.Symlink(target, name)
-	}
+	removed = without(f, late)
+	return f.Bytes(), removed, nil
 }
 
 // headers copies the headers of the C library, and those of libc++ and
@@ -156,7 +141,7 @@ func (w *writer) headers(from Sources, sum *Summary) error {
 	if err != nil {
 		return err
 	}
-	copied, err := w.tree(from.Darwin, "include/any-macos-any", "usr/include", func(name string) bool {
+	copied, err := w.tree(from.Darwin, systemHeaders, "usr/include", func(name string) bool {
 		for _, skip := range withoutStub {
 			if name == skip || strings.HasPrefix(name, skip+"/") {
 				sum.LeftOut = append(sum.LeftOut, name)
@@ -185,41 +170,4 @@ func (w *writer) headers(from Sources, sum *Summary) error {
 		sum.Headers++
 	}
 	return w.err
-}
-
-// tree copies the regular files of a folder that take wants; what is neither a
-// file nor a folder is refused.
-func (w *writer) tree(fsys fs.FS, folder, to string, take func(name string) bool) (int, error) {
-	n := 0
-	err := fs.WalkDir(fsys, folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel := strings.TrimPrefix(name, folder+"/")
-		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is neither a file nor a folder", name)
-		}
-		if !take(rel) {
-			return nil
-		}
-		f, err := fsys.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
-		if err != nil {
-			return err
-		}
-		if len(data) > maxSourceFile {
-			return fmt.Errorf("%s has more than %d MiB", name, maxSourceFile>>20)
-		}
-		w.file(path.Join(to, rel), data)
-		n++
-		return w.err
-	})
-	if err == nil && n == 0 {
-		err = fmt.Errorf("%s holds no file", folder)
-	}
-	return n, err
 }

@@ -1,10 +1,7 @@
 package sdk
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"regexp"
@@ -26,10 +23,6 @@ const (
 	notReexported = "libcxxabi/lib/symbols-not-reexported.exp"
 )
 
-// maxSourceFile bounds one file of LLVM's source; the list of symbols has
-// 250 kB.
-const maxSourceFile = 16 << 20
-
 // never is the macOS that has what no macOS has yet.
 var never = Version{Major: 1 << 20}
 
@@ -39,8 +32,8 @@ type libcxx struct {
 	reexport []string // of libc++abi, re-exported by libc++
 	abi      []string // of libc++abi
 	weak     map[string]bool
-	// since is the macOS that each symbol came with; what is not in it has
-	// been there since before macOS 11.
+	// since is the macOS that each symbol came with; what is not in it was in
+	// macOS 14.0 or before.
 	since map[string]Version
 }
 
@@ -59,15 +52,13 @@ func readLibcxx(llvm fs.FS) (*libcxx, error) {
 	if err != nil {
 		return nil, err
 	}
+	old, silent := baseline(), unlisted()
 	for _, name := range slices.Concat(c.own, c.reexport, c.abi) {
-		since := added[bare(name)]
-		for _, u := range unlisted {
-			if u.pattern.MatchString(name) {
-				since = max(since, u.llvm)
-			}
-		}
-		if since > 0 {
-			c.since[name] = releases.macOS(since)
+		switch llvm := max(added[bare(name)], silent[name]); {
+		case llvm > 0:
+			c.since[name] = releases.macOS(llvm)
+		case !old[name]:
+			c.since[name] = never
 		}
 	}
 	return c, nil
@@ -133,18 +124,7 @@ func (r releases) macOS(llvm int) Version {
 			best = version
 		}
 	}
-	if oldest := slices.Min(keys(r)); llvm < oldest {
-		return Version{}
-	}
 	return best
-}
-
-func keys(r releases) []int {
-	var out []int
-	for k := range r {
-		out = append(out, k)
-	}
-	return out
 }
 
 // readAvailability reads libc++'s table of the systems that each LLVM was
@@ -231,33 +211,6 @@ func readChanges(llvm fs.FS) (map[string]int, error) {
 // (Android's stands in one entry).
 func bare(name string) string {
 	return strings.ReplaceAll(strings.TrimLeft(name, "_"), "St6__ndk1", "St3__1")
-}
-
-// lines calls take with every line of a file.
-func lines(fsys fs.FS, name string, take func(string) error) error {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxSourceFile {
-		return fmt.Errorf("%s has more than %d MiB", name, maxSourceFile>>20)
-	}
-	s := bufio.NewScanner(bytes.NewReader(data))
-	s.Buffer(nil, 1<<20)
-	for n := 1; s.Scan(); n++ {
-		if err := take(s.Text()); err != nil {
-			return fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-	}
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }
 
 // stubs are the text stubs of libc++ and libc++abi for a deployment target.

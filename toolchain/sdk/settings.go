@@ -15,7 +15,7 @@ const maxSettings = 4 << 20
 
 // readVersion reads the version of the SDK that zig's headers are from.
 func readVersion(darwin fs.FS) (Version, error) {
-	data, err := fs.ReadFile(darwin, "darwin/"+SettingsFile)
+	data, err := readFile(darwin, "darwin/"+SettingsFile)
 	if err != nil {
 		return Version{}, err
 	}

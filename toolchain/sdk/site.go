@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -24,6 +25,7 @@ func siteSettings() map[string]string {
 		"_LIBCPP_HAS_MUSL_LIBC":                       "0",
 		"_LIBCPP_HAS_THREAD_API_PTHREAD":              "1",
 		"_LIBCPP_HAS_THREAD_API_EXTERNAL":             "0",
+		"_LIBCPP_HAS_THREAD_API_C11":                  "0",
 		"_LIBCPP_HAS_THREAD_API_WIN32":                "0",
 		"_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS": "1",
 		"_LIBCPP_HAS_FILESYSTEM":                      "1",
@@ -88,14 +90,7 @@ func configSite(template string) (string, error) {
 // libcxxHeaders are the files of libc++'s headers that a build makes, by their
 // place below include/c++/v1.
 func libcxxHeaders(llvm fs.FS) (map[string][]byte, error) {
-	read := func(name string) ([]byte, error) {
-		data, err := fs.ReadFile(llvm, name)
-		if err == nil && len(data) > maxSourceFile {
-			err = fmt.Errorf("%s has more than %d MiB", name, maxSourceFile>>20)
-		}
-		return data, err
-	}
-	template, err := read("libcxx/include/__config_site.in")
+	template, err := readFile(llvm, "libcxx/include/__config_site.in")
 	if err != nil {
 		return nil, err
 	}
@@ -103,14 +98,17 @@ func libcxxHeaders(llvm fs.FS) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("libcxx/include/__config_site.in: %w", err)
 	}
-	handler, err := read("libcxx/vendor/llvm/default_assertion_handler.in")
+	handler, err := readFile(llvm, "libcxx/vendor/llvm/default_assertion_handler.in")
 	if err != nil {
 		return nil, err
 	}
-	modules, err := read("libcxx/include/module.modulemap.in")
-	if err != nil {
+	made := map[string][]byte{"__config_site": []byte(site), "__assertion_handler": handler}
+	modules, err := readFile(llvm, "libcxx/include/module.modulemap.in")
+	switch {
+	case err == nil:
+		made["module.modulemap"] = bytes.ReplaceAll(modules, []byte("@LIBCXX_CONFIG_SITE_MODULE_ENTRY@"), []byte(`textual header "__config_site"`))
+	case !errors.Is(err, fs.ErrNotExist): // before LLVM 20 nothing is filled in
 		return nil, err
 	}
-	modules = bytes.ReplaceAll(modules, []byte("@LIBCXX_CONFIG_SITE_MODULE_ENTRY@"), []byte(`textual header "__config_site"`))
-	return map[string][]byte{"__config_site": []byte(site), "__assertion_handler": handler, "module.modulemap": modules}, nil
+	return made, nil
 }
