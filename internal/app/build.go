@@ -328,6 +328,9 @@ func from(n *plan.Node) string {
 	if n.Provider == spec.System {
 		return "of this machine"
 	}
+	if n.Provider == spec.External {
+		return "left out: of the machine that uses the bundle"
+	}
 	var words []string
 	for _, s := range n.Sources {
 		switch {

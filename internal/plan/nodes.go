@@ -337,8 +337,11 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	}
 	if n.Version == "" {
 		n.Version = r.graph.Release
-		if p.Kind == spec.System {
+		switch p.Kind {
+		case spec.System:
 			n.Version = r.facts.LLVM
+		case spec.External:
+			n.Version = "" // it is theirs
 		}
 	}
 	return n, r.expandSteps(n, s, p, recipe)

@@ -17,14 +17,15 @@ import (
 func (s *Fixup) images(ctx context.Context, r *Run, files []string) error {
 	opts := macho.FixOptions{Prefixes: []string{r.Stage, r.BuildDir}, Jobs: min(max(r.Jobs, 1), runtime.GOMAXPROCS(0))}
 	for _, rel := range files {
-		for _, rule := range s.matching(rel) {
-			var paths []string
-			for _, p := range rule.Paths {
-				paths = append(paths, "@loader_path"+strings.TrimPrefix(p, "$ORIGIN"))
-			}
-			opts.Rpaths = append(opts.Rpaths, macho.RpathRule{Glob: literal(rel), Rpaths: paths})
-			break
+		rules := s.matching(rel)
+		if len(rules) == 0 {
+			continue
 		}
+		var paths []string
+		for _, p := range rules[len(rules)-1].Paths { // the last one counts, as on ELF
+			paths = append(paths, "@loader_path"+strings.TrimPrefix(p, "$ORIGIN"))
+		}
+		opts.Rpaths = append(opts.Rpaths, macho.RpathRule{Glob: literal(rel), Rpaths: paths})
 	}
 	for _, name := range r.sortedDeps() {
 		opts.Prefixes = append(opts.Prefixes, r.Deps[name])
