@@ -27,6 +27,9 @@ type Editor struct {
 	// Tool edits the load commands; nil for our own code. Signatures are ours
 	// unless the tool makes them.
 	Tool EditTool
+	// Unsynced leaves out the fsync of each file, for trees that are synced as
+	// a whole before they count.
+	Unsynced bool
 }
 
 // Applied is what an edit did to a file.
@@ -92,7 +95,7 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	if err := ctx.Err(); err != nil {
 		return Applied{}, err
 	}
-	return done, replace(names, before, b)
+	return done, replace(names, before, b, !ed.Unsynced)
 }
 
 // unwrapRead takes the path from a reading error, which the caller names too.
@@ -141,8 +144,8 @@ func hardLinks(names []string) ([]string, os.FileInfo, error) {
 }
 
 // replace gives all names a new file with these bytes.
-func replace(names []string, before os.FileInfo, b []byte) (err error) {
-	tmp, err := writeBeside(names[0], before, b)
+func replace(names []string, before os.FileInfo, b []byte, sync bool) (err error) {
+	tmp, err := writeBeside(names[0], before, b, sync)
 	if err != nil {
 		return err
 	}
@@ -182,9 +185,9 @@ func replace(names []string, before os.FileInfo, b []byte) (err error) {
 	return os.Rename(tmp, names[0])
 }
 
-// writeBeside writes a synced file beside another, with that one's mode and
+// writeBeside writes a file beside another, with that one's mode and
 // time of change.
-func writeBeside(file string, like os.FileInfo, b []byte) (path string, err error) {
+func writeBeside(file string, like os.FileInfo, b []byte, sync bool) (path string, err error) {
 	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".edit-*")
 	if err != nil {
 		return "", err
@@ -205,6 +208,9 @@ func writeBeside(file string, like os.FileInfo, b []byte) (path string, err erro
 	}
 	if err := out.Chmod(like.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
 		return "", err
+	}
+	if !sync {
+		return out.Name(), nil
 	}
 	return out.Name(), out.Sync()
 }

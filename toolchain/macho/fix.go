@@ -300,9 +300,7 @@ func (f *File) reopen(path string) {
 
 // plan works out all edits, and whether they can be made.
 func (t *tree) plan() error {
-	for _, f := range t.files {
-		t.choose(f)
-	}
+	t.choose()
 	for _, f := range t.files {
 		if err := t.depend(f); err != nil {
 			return fmt.Errorf("%s: %w", f.names[0], err)
