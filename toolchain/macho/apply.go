@@ -45,7 +45,7 @@ func Apply(path string, e Edit) (Applied, error) {
 }
 
 // Apply edits the file that all names lead to. A symbolic link is followed to
-// its file and stays a link. A file with hard links is edited only when names
+// its file and stays a link. A file with hard links is changed only when names
 // lists them all, and they all keep sharing the new file: an edit that knows
 // one name could only tear it from the others, which would keep the old bytes.
 func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, error) {
@@ -57,7 +57,7 @@ func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, er
 }
 
 func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, error) {
-	names, before, err := hardLinks(names)
+	names, before, err := oneFile(names)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -70,6 +70,9 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	}
 	plan, err := f.Plan(e)
 	if err != nil || !plan.Changed() {
+		return Applied{}, err
+	}
+	if err := checkLinks(before, len(names)); err != nil {
 		return Applied{}, err
 	}
 	done := Applied{Changed: true}
@@ -108,9 +111,8 @@ func unwrapRead(err error) error {
 	return err
 }
 
-// hardLinks follows the names to their file and makes sure that there are no
-// others.
-func hardLinks(names []string) ([]string, os.FileInfo, error) {
+// oneFile follows the names to the one file that they must all lead to.
+func oneFile(names []string) ([]string, os.FileInfo, error) {
 	if len(names) == 0 {
 		return nil, nil, errors.New("no file is named")
 	}
@@ -137,10 +139,15 @@ func hardLinks(names []string) ([]string, os.FileInfo, error) {
 			files = append(files, file)
 		}
 	}
-	if st, ok := first.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(len(files)) {
-		return nil, nil, fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, len(files))
-	}
 	return files, first, nil
+}
+
+// checkLinks refuses a file that has more names than are known.
+func checkLinks(info os.FileInfo, known int) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(known) {
+		return fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, known)
+	}
+	return nil
 }
 
 // replace gives all names a new file with these bytes.

@@ -192,6 +192,9 @@ func TestLinksModesAndTimes(t *testing.T) {
 	if !bytes.Equal(was, contents(t, lib)) {
 		t.Fatal("the file changed")
 	}
+	if done, err := Apply(lib, Edit{ID: "@rpath/libother.dylib"}); err != nil || done.Changed {
+		t.Fatal("an edit of nothing: ", done, err)
+	}
 	if _, err := (Editor{}).Apply(t.Context(), []string{other, lib}, Edit{ID: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -238,18 +241,20 @@ func TestOddImages(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		b    []byte
+		sign Signing
 		want string
 	}{
-		"bytes behind the slices":    {append(bytes.Clone(universal), 1, 2, 3), "3 bytes behind its last slice"},
-		"bytes behind the signature": {append(bytes.Clone(thin), make([]byte, 16)...), "is not its end"},
-		"encrypted":                  {patch(LCUUID, map[int64]uint32{0: LCEncryptionInfo64, 8: 0, 12: 0, 16: 1}), "it is encrypted"},
-		"data in the header":         {patch(LCFunctionStarts, map[int64]uint32{8: 64, 12: 8}), "its load commands reach"},
-		"data in the signature":      {patch(LCFunctionStarts, map[int64]uint32{8: uint32(len(thin)) - 8, 12: 8}), "function starts reaches into the signature"},
-		"a signature of no bytes":    {patch(LCCodeSignature, map[int64]uint32{8: 4, 12: 0}), "0 bytes are too few"},
+		"bytes behind __LINKEDIT":    {append(contents(t, intel), make([]byte, 16)...), SignAlways, "its __LINKEDIT ends at"},
+		"bytes behind the slices":    {append(bytes.Clone(universal), 1, 2, 3), 0, "3 bytes behind its last slice"},
+		"bytes behind the signature": {append(bytes.Clone(thin), make([]byte, 16)...), 0, "is not its end"},
+		"encrypted":                  {patch(LCUUID, map[int64]uint32{0: LCEncryptionInfo64, 8: 0, 12: 0, 16: 1}), 0, "it is encrypted"},
+		"data in the header":         {patch(LCFunctionStarts, map[int64]uint32{8: 64, 12: 8}), 0, "its load commands reach"},
+		"data in the signature":      {patch(LCFunctionStarts, map[int64]uint32{8: uint32(len(thin)) - 8, 12: 8}), 0, "function starts reaches into the signature"},
+		"a signature of no bytes":    {patch(LCCodeSignature, map[int64]uint32{8: 4, 12: 0}), 0, "0 bytes are too few"},
 	} {
 		path := filepath.Join(dir, "odd")
 		write(t, path, string(c.b))
-		if _, err := Apply(path, Edit{ID: names(3)}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Apply(path, Edit{ID: names(3), Sign: c.sign}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !bytes.Equal(contents(t, path), c.b) {

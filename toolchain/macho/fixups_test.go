@@ -168,3 +168,45 @@ func TestReadAt(t *testing.T) {
 		t.Errorf("%+v", build)
 	}
 }
+
+// TestKinds reads the ways to depend on a library, as lld writes them and as a
+// dylib_use_command of macOS 15 does, which lld does not write.
+func TestKinds(t *testing.T) {
+	dir := t.TempDir()
+	lib := dylibAt(t, filepath.Join(dir, "liba.dylib"), "arm64", "@rpath/liba.dylib")
+	for flag, want := range map[string]Kind{"-weak_library": Weak, "-reexport_library": Reexport, "-needed_library": Load} {
+		img := open(t, link(t, filepath.Join(dir, "libb.dylib"), "arm64", symbolSource("b"), "-dylib", "-install_name", "b", flag, lib)).Images[0]
+		if k := slices.IndexFunc(img.Dylibs, func(d Dylib) bool { return d.Name == "@rpath/liba.dylib" }); k < 0 || img.Dylibs[k].Kind != want {
+			t.Errorf("%s: %+v", flag, img.Dylibs)
+		}
+	}
+	for flags, want := range map[uint32]Kind{0: Load, 1: Weak, 2: Reexport, 4: Upward, 8: Delayed} {
+		head := make([]byte, 28)
+		le := binary.LittleEndian
+		le.PutUint32(head, LCLoadDylib)
+		le.PutUint32(head[8:], 28)
+		le.PutUint32(head[12:], dylibUseMarker)
+		le.PutUint32(head[24:], flags)
+		b := nameCommand(head, "@rpath/libx.dylib")
+		if d, err := dylib(b, Load); err != nil || d.Kind != want || d.Name != "@rpath/libx.dylib" {
+			t.Errorf("flags %d: %+v, %v", flags, d, err)
+		}
+		if d, err := dylib(rename(b, "y"), Load); err != nil || d.Kind != want || d.Name != "y" {
+			t.Errorf("flags %d, renamed: %+v, %v", flags, d, err)
+		}
+	}
+}
+
+// TestExportKinds reads what lld's tries do not have: a re-export by another
+// name, and a symbol with a resolver.
+func TestExportKinds(t *testing.T) {
+	b := []byte("\x00\x02_a\x00\x0a_r\x00\x11" + // The root, with children at 10 and 17.
+		"\x05\x08\x02_b\x00\x00" + "\x03\x10\x20\x30\x00")
+	img := &Image{Size: int64(len(b)), src: memory(b)}
+	img.data.exports = fileRange{"exports trie", 0, uint64(len(b))}
+	got, err := img.Exports()
+	want := []Export{{Name: "_a", Flags: ExportReexport, Ordinal: 2, ImportName: "_b"}, {Name: "_r", Flags: ExportStubResolver, Address: 0x20, Resolver: 0x30}}
+	if err != nil || !slices.Equal(got, want) || !got[0].Reexport() {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
