@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"syscall"
 	"time"
@@ -26,6 +27,9 @@ type Editor struct {
 	// Tool edits the load commands; nil for our own code. Signatures are ours
 	// unless the tool makes them.
 	Tool EditTool
+	// Unsynced leaves out the fsync of each file, for trees that are synced as
+	// a whole before they count.
+	Unsynced bool
 }
 
 // Applied is what an edit did to a file.
@@ -41,7 +45,7 @@ func Apply(path string, e Edit) (Applied, error) {
 }
 
 // Apply edits the file that all names lead to. A symbolic link is followed to
-// its file and stays a link. A file with hard links is edited only when names
+// its file and stays a link. A file with hard links is changed only when names
 // lists them all, and they all keep sharing the new file: an edit that knows
 // one name could only tear it from the others, which would keep the old bytes.
 func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, error) {
@@ -53,7 +57,7 @@ func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, er
 }
 
 func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, error) {
-	names, before, err := hardLinks(names)
+	names, before, err := oneFile(names)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -66,6 +70,9 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	}
 	plan, err := f.Plan(e)
 	if err != nil || !plan.Changed() {
+		return Applied{}, err
+	}
+	if err := checkLinks(before, len(names)); err != nil {
 		return Applied{}, err
 	}
 	done := Applied{Changed: true}
@@ -91,7 +98,7 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	if err := ctx.Err(); err != nil {
 		return Applied{}, err
 	}
-	return done, replace(names, before, b)
+	return done, replace(names, before, b, !ed.Unsynced)
 }
 
 // unwrapRead takes the path from a reading error, which the caller names too.
@@ -104,9 +111,8 @@ func unwrapRead(err error) error {
 	return err
 }
 
-// hardLinks follows the names to their file and makes sure that there are no
-// others.
-func hardLinks(names []string) ([]string, os.FileInfo, error) {
+// oneFile follows the names to the one file that they must all lead to.
+func oneFile(names []string) ([]string, os.FileInfo, error) {
 	if len(names) == 0 {
 		return nil, nil, errors.New("no file is named")
 	}
@@ -133,15 +139,20 @@ func hardLinks(names []string) ([]string, os.FileInfo, error) {
 			files = append(files, file)
 		}
 	}
-	if st, ok := first.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(len(files)) {
-		return nil, nil, fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, len(files))
-	}
 	return files, first, nil
 }
 
+// checkLinks refuses a file that has more names than are known.
+func checkLinks(info os.FileInfo, known int) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(known) {
+		return fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, known)
+	}
+	return nil
+}
+
 // replace gives all names a new file with these bytes.
-func replace(names []string, before os.FileInfo, b []byte) (err error) {
-	tmp, err := writeBeside(names[0], before, b)
+func replace(names []string, before os.FileInfo, b []byte, sync bool) (err error) {
+	tmp, err := writeBeside(names[0], before, b, sync)
 	if err != nil {
 		return err
 	}
@@ -181,9 +192,9 @@ func replace(names []string, before os.FileInfo, b []byte) (err error) {
 	return os.Rename(tmp, names[0])
 }
 
-// writeBeside writes a synced file beside another, with that one's mode and
+// writeBeside writes a file beside another, with that one's mode and
 // time of change.
-func writeBeside(file string, like os.FileInfo, b []byte) (path string, err error) {
+func writeBeside(file string, like os.FileInfo, b []byte, sync bool) (path string, err error) {
 	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".edit-*")
 	if err != nil {
 		return "", err
@@ -205,13 +216,16 @@ func writeBeside(file string, like os.FileInfo, b []byte) (path string, err erro
 	if err := out.Chmod(like.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
 		return "", err
 	}
+	if !sync {
+		return out.Name(), nil
+	}
 	return out.Name(), out.Sync()
 }
 
 // check reads an edited file back and compares it with the plan: what was to
 // change has, what was not has not, and the signature is good. The page hashes
 // that our own code has just made of these very bytes are not made again.
-func (p *Plan) check(b []byte, pages bool) error {
+func (p *Plan) check(b []byte, byTool bool) error {
 	f, err := Parse(b)
 	if err != nil {
 		return err
@@ -220,14 +234,14 @@ func (p *Plan) check(b []byte, pages bool) error {
 		return fmt.Errorf("it has %d slices, and had %d", len(f.Images), len(p.Slices))
 	}
 	for k := range p.Slices {
-		if err := p.Slices[k].check(p.edit, f.Images[k]); err != nil {
+		if err := p.Slices[k].check(p.edit, f.Images[k], byTool); err != nil {
 			return fmt.Errorf("%s: %w", p.Slices[k].Arch, err)
 		}
 	}
 	if p.edit.Sign == SignStrip {
 		return nil
 	}
-	problems, err := f.judge(pages)
+	problems, err := f.judge(byTool)
 	if err != nil {
 		return err
 	}
@@ -259,7 +273,7 @@ func (f *File) judge(pages bool) ([]Problem, error) {
 }
 
 // check compares one image with what the plan meant.
-func (s *SlicePlan) check(e Edit, img *Image) error {
+func (s *SlicePlan) check(e Edit, img *Image, byTool bool) error {
 	if img.Arch() != s.Arch || img.Type != s.image.Type || img.Flags != s.image.Flags {
 		return fmt.Errorf("the header changed: %s %s %#x", img.Arch(), img.Type, img.Flags)
 	}
@@ -296,23 +310,61 @@ func (s *SlicePlan) check(e Edit, img *Image) error {
 	if !slices.Equal(img.Rpaths, wantRpaths) {
 		return fmt.Errorf("its run paths are %q, and were to be %q", img.Rpaths, wantRpaths)
 	}
-	return s.sameContents(img)
+	if byTool {
+		return s.sameTables(img)
+	}
+	return s.sameContents(img, s.dataEnd)
 }
 
-// sameContents compares all bytes between the header's room and the signature.
-func (s *SlicePlan) sameContents(img *Image) error {
+// sameTables compares what a tool may have written anew in another order or
+// size: LLVM's makes __LINKEDIT from scratch.
+func (s *SlicePlan) sameTables(img *Image) error {
+	le := s.image.Segment("__LINKEDIT")
+	if le == nil {
+		return s.sameContents(img, s.dataEnd)
+	}
+	if err := s.sameContents(img, min(int64(le.Offset), s.dataEnd)); err != nil {
+		return err
+	}
+	for _, table := range []struct {
+		what string
+		read func(*Image) (any, error)
+	}{
+		{"symbols", func(i *Image) (any, error) { return i.Symbols() }},
+		{"exports", func(i *Image) (any, error) { return i.Exports() }},
+		{"fixups", func(i *Image) (any, error) { return i.Fixups() }},
+		{"function starts", func(i *Image) (any, error) { return i.FunctionStarts() }},
+		{"data in code", func(i *Image) (any, error) { return i.DataInCode() }},
+	} {
+		was, err := table.read(s.image)
+		if err != nil {
+			return err
+		}
+		is, err := table.read(img)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(was, is) {
+			return fmt.Errorf("its %s changed", table.what)
+		}
+	}
+	return nil
+}
+
+// sameContents compares the bytes between the header's room and end.
+func (s *SlicePlan) sameContents(img *Image, end int64) error {
 	if len(img.Segments) != len(s.image.Segments) {
 		return fmt.Errorf("it has %d segments, and had %d", len(img.Segments), len(s.image.Segments))
 	}
-	from := uint64(headerSize + s.Room)
-	if img.Size < s.dataEnd {
-		return fmt.Errorf("it has %d bytes, fewer than the %d before its signature", img.Size, s.dataEnd)
+	if img.Size < end {
+		return fmt.Errorf("it has %d bytes, fewer than the %d that were to stay", img.Size, end)
 	}
-	was, err := s.image.bytes("image", from, uint64(s.dataEnd)-min(from, uint64(s.dataEnd)))
+	from := min(headerSize+s.Room, end)
+	was, err := s.image.bytes("image", uint64(from), uint64(end-from))
 	if err != nil {
 		return err
 	}
-	is, err := img.bytes("image", from, uint64(len(was)))
+	is, err := img.bytes("image", uint64(from), uint64(end-from))
 	if err != nil {
 		return err
 	}
