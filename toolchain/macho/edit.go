@@ -120,6 +120,8 @@ type SlicePlan struct {
 	commands [][]byte
 	sign     *signer // nil for an image that will not be signed
 	dataEnd  int64   // Where the signature begins or would begin.
+	// foreign is a certificate's signature that stays if it fits.
+	foreign bool
 }
 
 // Changed reports whether the edit changes anything at all.
@@ -359,6 +361,10 @@ func (s *SlicePlan) signature(e Edit, old *Signature) error {
 		}
 	}
 	if old != nil && !old.AdHoc() && !e.Resign {
+		if e.Sign == SignAlways && !s.Changed {
+			s.foreign = true
+			return nil
+		}
 		return fmt.Errorf("%w (%s): an edit would void it; only its owner can sign it again, or ask for an ad-hoc signature in its place", ErrSigned, signedBy(old))
 	}
 	if err := s.signatureLast(); err != nil {
@@ -445,6 +451,9 @@ func (p *Plan) signBroken() error {
 			continue
 		}
 		if slices.ContainsFunc(problems, func(q Problem) bool { return q.Arch == s.Arch }) {
+			if s.foreign {
+				return fmt.Errorf("%w, which does not fit the file any more: only its owner can sign it again, or ask for an ad-hoc signature in its place", ErrSigned)
+			}
 			s.Changed = true
 			if err := s.room(); err != nil {
 				return err
