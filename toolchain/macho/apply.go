@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"syscall"
 	"time"
@@ -211,7 +212,7 @@ func writeBeside(file string, like os.FileInfo, b []byte) (path string, err erro
 // check reads an edited file back and compares it with the plan: what was to
 // change has, what was not has not, and the signature is good. The page hashes
 // that our own code has just made of these very bytes are not made again.
-func (p *Plan) check(b []byte, pages bool) error {
+func (p *Plan) check(b []byte, byTool bool) error {
 	f, err := Parse(b)
 	if err != nil {
 		return err
@@ -220,14 +221,14 @@ func (p *Plan) check(b []byte, pages bool) error {
 		return fmt.Errorf("it has %d slices, and had %d", len(f.Images), len(p.Slices))
 	}
 	for k := range p.Slices {
-		if err := p.Slices[k].check(p.edit, f.Images[k]); err != nil {
+		if err := p.Slices[k].check(p.edit, f.Images[k], byTool); err != nil {
 			return fmt.Errorf("%s: %w", p.Slices[k].Arch, err)
 		}
 	}
 	if p.edit.Sign == SignStrip {
 		return nil
 	}
-	problems, err := f.judge(pages)
+	problems, err := f.judge(byTool)
 	if err != nil {
 		return err
 	}
@@ -259,7 +260,7 @@ func (f *File) judge(pages bool) ([]Problem, error) {
 }
 
 // check compares one image with what the plan meant.
-func (s *SlicePlan) check(e Edit, img *Image) error {
+func (s *SlicePlan) check(e Edit, img *Image, byTool bool) error {
 	if img.Arch() != s.Arch || img.Type != s.image.Type || img.Flags != s.image.Flags {
 		return fmt.Errorf("the header changed: %s %s %#x", img.Arch(), img.Type, img.Flags)
 	}
@@ -296,23 +297,61 @@ func (s *SlicePlan) check(e Edit, img *Image) error {
 	if !slices.Equal(img.Rpaths, wantRpaths) {
 		return fmt.Errorf("its run paths are %q, and were to be %q", img.Rpaths, wantRpaths)
 	}
-	return s.sameContents(img)
+	if byTool {
+		return s.sameTables(img)
+	}
+	return s.sameContents(img, s.dataEnd)
 }
 
-// sameContents compares all bytes between the header's room and the signature.
-func (s *SlicePlan) sameContents(img *Image) error {
+// sameTables compares what a tool may have written anew in another order or
+// size: LLVM's makes __LINKEDIT from scratch.
+func (s *SlicePlan) sameTables(img *Image) error {
+	le := s.image.Segment("__LINKEDIT")
+	if le == nil {
+		return s.sameContents(img, s.dataEnd)
+	}
+	if err := s.sameContents(img, min(int64(le.Offset), s.dataEnd)); err != nil {
+		return err
+	}
+	for _, table := range []struct {
+		what string
+		read func(*Image) (any, error)
+	}{
+		{"symbols", func(i *Image) (any, error) { return i.Symbols() }},
+		{"exports", func(i *Image) (any, error) { return i.Exports() }},
+		{"fixups", func(i *Image) (any, error) { return i.Fixups() }},
+		{"function starts", func(i *Image) (any, error) { return i.FunctionStarts() }},
+		{"data in code", func(i *Image) (any, error) { return i.DataInCode() }},
+	} {
+		was, err := table.read(s.image)
+		if err != nil {
+			return err
+		}
+		is, err := table.read(img)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(was, is) {
+			return fmt.Errorf("its %s changed", table.what)
+		}
+	}
+	return nil
+}
+
+// sameContents compares the bytes between the header's room and end.
+func (s *SlicePlan) sameContents(img *Image, end int64) error {
 	if len(img.Segments) != len(s.image.Segments) {
 		return fmt.Errorf("it has %d segments, and had %d", len(img.Segments), len(s.image.Segments))
 	}
-	from := uint64(headerSize + s.Room)
-	if img.Size < s.dataEnd {
-		return fmt.Errorf("it has %d bytes, fewer than the %d before its signature", img.Size, s.dataEnd)
+	if img.Size < end {
+		return fmt.Errorf("it has %d bytes, fewer than the %d that were to stay", img.Size, end)
 	}
-	was, err := s.image.bytes("image", from, uint64(s.dataEnd)-min(from, uint64(s.dataEnd)))
+	from := min(headerSize+s.Room, end)
+	was, err := s.image.bytes("image", uint64(from), uint64(end-from))
 	if err != nil {
 		return err
 	}
-	is, err := img.bytes("image", from, uint64(len(was)))
+	is, err := img.bytes("image", uint64(from), uint64(end-from))
 	if err != nil {
 		return err
 	}

@@ -374,6 +374,9 @@ func (s *SlicePlan) signature(e Edit, old *Signature) error {
 		return nil
 	}
 	s.sign = &signer{image: img, identifier: e.identifier(old)}
+	if s.sign.identifier == "" {
+		return errors.New("its signature has no identifier to keep, and the edit gives none")
+	}
 	if err := s.sign.keep(old); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestEditAndBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			was := contents(t, path)
 			before := open(t, path)
-			for n := range 9 {
+			for _, n := range []int{0, 1, 8, 17} {
 				done, err := Apply(path, Edit{ID: names(n), Change: map[string]string{"/usr/lib/libSystem.B.dylib": names(40 - n)},
 					SetRpaths: true, Rpaths: []string{"@loader_path/../lib/", "@loader_path/../lib", "@loader_path/" + names(n)}})
 				if err != nil || !done.Changed {
