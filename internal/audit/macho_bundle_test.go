@@ -123,3 +123,27 @@ func TestDetect(t *testing.T) {
 		t.Error("a folder that is not there has a platform")
 	}
 }
+
+// Go's linker leaves debug information in a segment that takes no memory.
+func TestUnmappedSegment(t *testing.T) {
+	b := goodMac(t)
+	f, err := macho.Parse([]byte(b.read("bin/hello")))
+	b.must(err)
+	img := f.Images[0]
+	if wrong := layout(img); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	last := len(img.Segments) - 1
+	dwarf := img.Segments[last]
+	dwarf.Name, dwarf.Size = "__DWARF", 0
+	dwarf.Sections = []macho.Section{{Name: "__debug_info", Segment: "__DWARF", Addr: 1 << 40, Size: 100, Offset: uint32(dwarf.Offset)}}
+	img.Segments[last].Offset = (dwarf.Offset + dwarf.FileSize + 0x3fff) &^ 0x3fff
+	img.Segments = slices.Insert(img.Segments, last, dwarf)
+	if wrong := layout(img); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	img.Segments[last].Offset = 0
+	if wrong := layout(img); len(wrong) != 1 || !strings.Contains(wrong[0], "segment __DWARF begins at 0x0 of the file") {
+		t.Error(wrong)
+	}
+}

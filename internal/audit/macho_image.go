@@ -119,6 +119,15 @@ func layout(img *macho.Image) []string {
 	header, linkedit := false, false
 	for k := range img.Segments {
 		s := &img.Segments[k]
+		if s.Size == 0 {
+			// Nothing of it is mapped: debug information, as Go's linker puts it
+			// into programs.
+			if s.FileSize > 0 && s.Offset < off {
+				say("segment %s begins at %#x of the file, before the end of those before it (%#x)", s.Name, s.Offset, off)
+			}
+			off = max(off, s.Offset+s.FileSize)
+			continue
+		}
 		switch {
 		case s.FileSize > s.Size:
 			say("segment %s has %#x bytes in the file and %#x in memory", s.Name, s.FileSize, s.Size)
