@@ -1,0 +1,149 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stonemason-hip/stonemason/toolchain/macho"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+)
+
+// sdk knows one library of macOS.
+type sdk struct {
+	name    string
+	symbols []string
+	since   macho.Version
+}
+
+func (s sdk) SystemLibrary(name string, minos macho.Version) (func(string) bool, bool) {
+	if name != s.name {
+		return nil, false
+	}
+	return func(symbol string) bool { return minos >= s.since && slices.Contains(s.symbols, symbol) }, true
+}
+
+func TestSystemLibraries(t *testing.T) {
+	b := goodMac(t)
+	system := sdk{name: "/usr/lib/libSystem.B.dylib", symbols: []string{"_puts"}}
+	with := func(s sdk) *Report { return b.auditMac(func(o *Options) { o.System = s }) }
+	if r := with(system); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	system.since = 15 << 16
+	r := with(system)
+	if len(r.Findings) != 1 || r.Findings[0].Rule != ruleMachOSymbol || r.Findings[0].File != "lib/libdeep.1.2.3.dylib" ||
+		!strings.Contains(r.Findings[0].What, "imports _puts from /usr/lib/libSystem.B.dylib") || !strings.Contains(r.Findings[0].Fix, "14.0") {
+		t.Errorf("%+v", r.Findings)
+	}
+	// What the SDK has is known, whatever its name; also by a run path.
+	b.mac("lib/libnew.dylib", "int extra(void); int f(void){return extra();}", "-dynamiclib", "-install_name", "@rpath/libnew.dylib",
+		b.stub("/usr/lib/libextra.dylib"))
+	if r := with(sdk{name: "/usr/lib/libextra.dylib", symbols: []string{"_extra"}}); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	b.mac("lib/libnew.dylib", "int extra(void); int f(void){return extra();}", "-dynamiclib", "-install_name", "@rpath/libnew.dylib",
+		b.stub("@rpath/libswiftCore.dylib"), "-Wl,-rpath,/usr/lib/swift")
+	if r := b.auditMac(nil); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestPartOfAMacBundle(t *testing.T) {
+	b := goodMac(t)
+	b.remove("lib/libdeep.1.2.3.dylib")
+	b.link("../lib/nothing", "share/link")
+	b.mac("lib/libnew.dylib", faceSource, "-dynamiclib", "-install_name", "@rpath/libnew.1.dylib")
+	r := b.auditMac(func(o *Options) { o.Partial = true })
+	if len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	b.hi("-Wl,-rpath,/opt/lib")
+	if r := b.auditMac(func(o *Options) { o.Partial = true }); len(r.Findings) != 1 || r.Findings[0].Rule != ruleMachORPathAbs {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// A bundle whose names are all wrong is one that the fix-up makes good.
+func TestFixedUp(t *testing.T) {
+	b := goodMac(t)
+	stage := b.dir
+	b.mac("lib/libdeep.1.2.3.dylib", deepSource, "-dynamiclib", "-install_name", stage+"/lib/libdeep.1.dylib")
+	b.mac("lib/libgreet.1.dylib", greetSource, "-dynamiclib", "-install_name", "libgreet.1.dylib", b.path("lib/libdeep.dylib"), "-Wl,-rpath,"+stage+"/lib", "-Wl,-rpath,/opt/lib")
+	b.hi("-Wl,-rpath,@loader_path/../../elsewhere", "-Wl,-rpath,@loader_path/../share")
+	b.mac("lib/plug.so", plugSource, "-bundle", b.path("lib/libdeep.dylib"))
+	b.mac("lib/libface.1.dylib", faceSource, "-dynamiclib", "-install_name", "@rpath/libface.1.dylib", "-Wl,-reexport_library,"+b.path("lib/libdeep.dylib"))
+	broken := map[string]bool{}
+	for _, f := range b.auditMac(func(o *Options) { o.BuildPaths = []string{stage} }).Findings {
+		broken[f.Rule] = true
+	}
+	for _, rule := range []string{ruleMachOID, ruleMachONeeded, ruleMachORPathAbs, ruleMachORPathOut, ruleMachORPathUnused, ruleBuildPath} {
+		if !broken[rule] {
+			t.Errorf("%s is not broken before", rule)
+		}
+	}
+	if _, err := macho.Fix(context.Background(), b.dir, macho.FixOptions{Prefixes: []string{stage}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.auditMac(func(o *Options) { o.BuildPaths = []string{stage} }); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestDetect(t *testing.T) {
+	ctx := context.Background()
+	mac, linux := goodMac(t), good(t)
+	darwin := platform.Platform{OS: "darwin", Arch: "arm64"}
+	for _, tt := range []struct {
+		dir    string
+		want   platform.Platform
+		images int
+	}{{mac.dir, darwin, 7}, {linux.dir, platform.Native(), 3}, {t.TempDir(), platform.Platform{}, 0}} {
+		if got, n, err := Detect(ctx, tt.dir); err != nil || got != tt.want || n != tt.images {
+			t.Errorf("%s: %v, %d images, %v; want %v, %d", tt.dir, got, n, err, tt.want, tt.images)
+		}
+	}
+	// Some of another platform do not decide; nor do names, or what is damaged.
+	b := linux.copied(t)
+	b.must(os.Link(mac.path("lib/libface.1.dylib"), b.path("lib/libface.1.dylib")))
+	b.must(os.Link(mac.path("lib/libface.1.dylib"), b.path("lib/a")))
+	b.must(os.Link(mac.path("lib/libface.1.dylib"), b.path("lib/b")))
+	b.must(os.Link(mac.path("lib/libface.1.dylib"), b.path("lib/c")))
+	for k := range 9 {
+		b.write(fmt.Sprint("lib/cut", k, ".dylib"), 0o644, mac.read("lib/libface.1.dylib")[:100+k])
+	}
+	if got, n, err := Detect(ctx, b.dir); err != nil || got != platform.Native() || n != 3 {
+		t.Errorf("%v, %d images, %v", got, n, err)
+	}
+	if _, _, err := Detect(ctx, filepath.Join(b.dir, "none")); err == nil {
+		t.Error("a folder that is not there has a platform")
+	}
+}
+
+// Go's linker leaves debug information in a segment that takes no memory.
+func TestUnmappedSegment(t *testing.T) {
+	b := goodMac(t)
+	f, err := macho.Parse([]byte(b.read("bin/hello")))
+	b.must(err)
+	img := f.Images[0]
+	if wrong := layout(img); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	last := len(img.Segments) - 1
+	dwarf := img.Segments[last]
+	dwarf.Name, dwarf.Size = "__DWARF", 0
+	dwarf.Sections = []macho.Section{{Name: "__debug_info", Segment: "__DWARF", Addr: 1 << 40, Size: 100, Offset: uint32(dwarf.Offset)}}
+	img.Segments[last].Offset = (dwarf.Offset + dwarf.FileSize + 0x3fff) &^ 0x3fff
+	img.Segments = slices.Insert(img.Segments, last, dwarf)
+	if wrong := layout(img); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	img.Segments[last].Offset = 0
+	if wrong := layout(img); len(wrong) != 1 || !strings.Contains(wrong[0], "segment __DWARF begins at 0x0 of the file") {
+		t.Error(wrong)
+	}
+}
