@@ -49,11 +49,11 @@ func TestURLsPutAlternatesFirst(t *testing.T) {
 		},
 		Mirrors: map[string][]string{
 			"https://registry.example.org/": {"file:///srv/npm"},
-			"https://github.com/":        {"https://mirror.example.org/github", "https://other.example.org/gh/"},
-			"https://github.com/ROCm/":   {"https://rocm.example.org"},
-			"https://deb.example.org/":   {"file:///srv/deb"},
-			"https://nothing.example/":   {"https://unused.example.org"},
-			"https://mirror.example.org": {"https://not.applied.twice.example.org"},
+			"https://github.com/":           {"https://mirror.example.org/github", "https://other.example.org/gh/"},
+			"https://github.com/ROCm/":      {"https://rocm.example.org"},
+			"https://deb.example.org/":      {"file:///srv/deb"},
+			"https://nothing.example/":      {"https://unused.example.org"},
+			"https://mirror.example.org":    {"https://not.applied.twice.example.org"},
 		},
 	}
 	for _, c := range []struct {
