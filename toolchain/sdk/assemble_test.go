@@ -353,7 +353,7 @@ func TestRefused(t *testing.T) {
 	if _, err := Assemble(t.Context(), fixture(nil), root, Version{14, 0}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Assemble(t.Context(), fixture(nil), root, Version{14, 0}); err == nil || !strings.Contains(err.Error(), "file exists") {
+	if _, err := Assemble(t.Context(), fixture(nil), root, Version{14, 0}); err == nil || !strings.Contains(err.Error(), "/stdio.h: file exists") && !strings.Contains(err.Error(), "/Availability.h: file exists") {
 		t.Errorf("a folder that is not empty: %v", err)
 	}
 }

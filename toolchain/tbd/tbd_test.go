@@ -129,6 +129,16 @@ func TestWritten(t *testing.T) {
 	}
 }
 
+// Names that YAML would read as something else are put into quotes.
+func TestOddNames(t *testing.T) {
+	names := []string{"_a, b", "_a]", "_a: b", "_a #b", "#a", "[a", "{a", "'a'", "it's", "-", "~", "*a", "&a", "!a", "@a", "%a", "true", "$ld$hide$os10.4$_a", "_äö", "\\"}
+	f := &File{Libraries: []*Library{{InstallName: "/usr/lib/a b's.dylib", Targets: []string{"arm64-macos"}, Exports: []Section{{Targets: []string{"arm64-macos"}, Symbols: names}}}}}
+	again := parse(t, string(f.Bytes()))
+	if l := again.Libraries[0]; l.InstallName != "/usr/lib/a b's.dylib" || !slices.Equal(l.Exports[0].Symbols, names) {
+		t.Errorf("read again: %q %q", l.InstallName, l.Exports[0].Symbols)
+	}
+}
+
 func values(f *File) []Library {
 	var out []Library
 	for _, l := range f.Libraries {
