@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,12 +41,19 @@ func tree(t *testing.T, files map[string]string) string {
 func TestURLsPutAlternatesFirst(t *testing.T) {
 	p := &Provider{
 		PoolURLs: func(pool string) []string { return []string{"https://deb.example.org/debian/" + pool} },
+		NPMURLs: func(name string) ([]string, error) {
+			if name != "npm:a@1.0.0" {
+				return nil, errors.New("no such package")
+			}
+			return []string{"https://registry.example.org/a/-/a-1.0.0.tgz"}, nil
+		},
 		Mirrors: map[string][]string{
-			"https://github.com/":        {"https://mirror.example.org/github", "https://other.example.org/gh/"},
-			"https://github.com/ROCm/":   {"https://rocm.example.org"},
-			"https://deb.example.org/":   {"file:///srv/deb"},
-			"https://nothing.example/":   {"https://unused.example.org"},
-			"https://mirror.example.org": {"https://not.applied.twice.example.org"},
+			"https://registry.example.org/": {"file:///srv/npm"},
+			"https://github.com/":           {"https://mirror.example.org/github", "https://other.example.org/gh/"},
+			"https://github.com/ROCm/":      {"https://rocm.example.org"},
+			"https://deb.example.org/":      {"file:///srv/deb"},
+			"https://nothing.example/":      {"https://unused.example.org"},
+			"https://mirror.example.org":    {"https://not.applied.twice.example.org"},
 		},
 	}
 	for _, c := range []struct {
@@ -61,6 +69,9 @@ func TestURLsPutAlternatesFirst(t *testing.T) {
 		}},
 		{plan.Source{Pool: "pool/main/h/hip.tar.xz", URLs: []string{"https://not.this/"}}, []string{
 			"file:///srv/deb/debian/pool/main/h/hip.tar.xz", "https://deb.example.org/debian/pool/main/h/hip.tar.xz",
+		}},
+		{plan.Source{URLs: []string{"npm:a@1.0.0", "npm:b@1.0.0"}}, []string{
+			"file:///srv/npm/a/-/a-1.0.0.tgz", "https://registry.example.org/a/-/a-1.0.0.tgz", "npm:b@1.0.0",
 		}},
 		{plan.Source{}, nil},
 	} {

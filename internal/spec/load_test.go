@@ -89,6 +89,7 @@ func TestMistakesAreLocated(t *testing.T) {
 		{"a pin of two things", ReleasesFile, release("{commit: " + commit + ", url: [\"file:///x\"], sha256: " + hash + "}"), "toolchain/releases.yaml:7:10", "exactly one of"},
 		{"a commit that is short", ReleasesFile, release("{commit: abc}"), "toolchain/releases.yaml:7:19", "commit"},
 		{"a url without a hash", ReleasesFile, release("{url: [\"file:///x\"]}"), "toolchain/releases.yaml:7:10", "a url needs a sha256"},
+		{"a package of npm by a tag", ReleasesFile, release("{url: [\"npm:a@latest\"], sha256: " + hash + "}"), "toolchain/releases.yaml:7:10", "a package and its exact version"},
 		{"a package of no kind", ReleasesFile, release("{debian: {suite: sid, version: \"1\"}}"), "toolchain/releases.yaml:7:10", "exactly one of source and binary"},
 		{"a source package without a file", ReleasesFile, release("{debian: {suite: sid, version: \"1\", source: x}}"), "toolchain/releases.yaml:7:10", "needs file"},
 		{"a binary package without an architecture", ReleasesFile, release("{debian: {suite: sid, version: \"1\", binary: x}}"), "toolchain/releases.yaml:7:10", "needs arch"},

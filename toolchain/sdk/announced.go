@@ -44,7 +44,7 @@ func announced(headers fs.FS, folder string, target Version) (map[string]bool, e
 		}
 	}
 	err := fs.WalkDir(headers, folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".h" || strings.HasPrefix(path.Base(name), "Availability") {
+		if err != nil || !d.Type().IsRegular() || path.Ext(name) != ".h" || strings.HasPrefix(path.Base(name), "Availability") {
 			return err
 		}
 		data, err := readFile(headers, name)

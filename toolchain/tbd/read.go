@@ -115,9 +115,6 @@ func pairs(n *yaml.Node, take func(key string, value *yaml.Node) error) error {
 		if slices.Contains(seen, key.Value) {
 			return damaged(key, "%s is there twice", clip(key.Value))
 		}
-		if len(seen) == cap(seen) {
-			return damaged(key, "too many names in one mapping")
-		}
 		seen = append(seen, key.Value)
 		if err := take(key.Value, value); err != nil {
 			return err
@@ -242,8 +239,11 @@ func (r *reader) scoped(n *yaml.Node, key string) ([]Names, error) {
 			}
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case len(s.Targets) == 0 || len(s.Names) == 0:
+			return nil, damaged(item, "targets or %s are missing", key)
 		}
 		out = append(out, s)
 	}
