@@ -51,7 +51,7 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 	} else {
 		a.note("%s has no %s: it is audited, and not compared with one", dir, bundle.ManifestFile)
 	}
-	report, err := audit.Run(ctx, dir, audit.Options{Platform: host, BuildPaths: leaks, Execute: !o.NoRun && host == platform.Native()})
+	report, err := audit.Run(ctx, dir, audit.Options{Platform: host, BuildPaths: leaks, Execute: !o.NoRun})
 	if err != nil {
 		return exit.With(exit.Verify, err)
 	}
@@ -151,6 +151,9 @@ func (a *App) Smoke(ctx context.Context, o SmokeOptions) error {
 	dir, _, err := a.bundleDir(o.Bundle)
 	if err != nil {
 		return err
+	}
+	if m, err := bundle.Load(dir); err == nil && m.Host != platform.Native().String() {
+		return exit.Withf(exit.Smoke, "%s is a bundle for %s: its compilers do not run on this %s machine", dir, m.Host, platform.Native())
 	}
 	table, err := gpu.Load()
 	if err != nil {

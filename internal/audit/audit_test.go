@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -245,6 +246,20 @@ func TestFloor(t *testing.T) {
 
 func TestOtherPlatforms(t *testing.T) {
 	b := good(t)
+	other := platform.Platform{OS: "linux", Arch: "arm64"}
+	if platform.Native() == other {
+		other.Arch = "amd64"
+	}
+	wrong := b.audit(func(o *Options) { o.Platform = other })
+	var said []string
+	for _, f := range wrong.Findings {
+		if f.Severity == Error {
+			said = append(said, f.File+": "+f.What)
+		}
+	}
+	if want := []string{fmt.Sprintf(".: all 3 images are for %s, in a bundle for %s", platform.Native(), other)}; !slices.Equal(said, want) {
+		t.Errorf("a bundle of the wrong platform: %q, want %q", said, want)
+	}
 	mac := b.audit(func(o *Options) { o.Platform = platform.Platform{OS: "darwin", Arch: "arm64"} })
 	for _, want := range []string{ruleELFMachine, ruleExecSkipped} {
 		if !slices.ContainsFunc(mac.Findings, func(f Finding) bool { return f.Rule == want }) {
