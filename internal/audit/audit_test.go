@@ -257,7 +257,7 @@ func TestOtherPlatforms(t *testing.T) {
 			said = append(said, f.File+": "+f.What)
 		}
 	}
-	if want := []string{fmt.Sprintf(".: all 3 images are for %s, in a bundle for %s", platform.Native(), other)}; !slices.Equal(said, want) {
+	if want := []string{fmt.Sprintf(".: none of its 3 images is for %s: bin/hello is for %s", other, platform.Native())}; !slices.Equal(said, want) {
 		t.Errorf("a bundle of the wrong platform: %q, want %q", said, want)
 	}
 	mac := b.audit(func(o *Options) { o.Platform = platform.Platform{OS: "darwin", Arch: "arm64"} })

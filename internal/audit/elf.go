@@ -23,8 +23,6 @@ type elfFormat struct {
 
 	mu     sync.Mutex
 	images map[string]*elfImage
-	// foreign are the images for other machines, by the machine's name.
-	foreign map[string][]string
 }
 
 type elfImage struct {
@@ -45,10 +43,8 @@ func (f *elfFormat) load(e *entry, r io.ReaderAt) (bool, []Finding) {
 		return false, nil
 	}
 	if p, ok := img.Platform(); !ok || p != f.platform {
-		f.mu.Lock()
-		f.foreign[img.MachineName()] = append(f.foreign[img.MachineName()], e.path)
-		f.mu.Unlock()
-		return false, nil
+		return false, []Finding{finding(e.path, ruleELFMachine,
+			fmt.Sprintf("is for %s, in a bundle for %s", img.MachineName(), f.platform), "build it for "+f.platform.String())}
 	}
 	f.mu.Lock()
 	f.images[e.path] = &elfImage{Image: img, path: e.path}
@@ -68,7 +64,6 @@ func (f *elfFormat) finish(r *Report) []Finding {
 	r.Images += len(f.images)
 	newest := map[string]Floor{}
 	closure := &elfClosure{format: f, seen: map[string]bool{}}
-	out = append(out, f.otherMachines()...)
 	for _, name := range slices.Sorted(maps.Keys(f.images)) {
 		img := f.images[name]
 		out = append(out, f.searchPath(img)...)
@@ -90,25 +85,6 @@ func (f *elfFormat) finish(r *Report) []Finding {
 		n := newest[family]
 		r.Floor = append(r.Floor, n)
 		out = append(out, finding(n.File, ruleGlibc, fmt.Sprintf("asks for %s_%s, the newest of the bundle", n.Family, n.Version), ""))
-	}
-	return out
-}
-
-// otherMachines names each image for another machine. A tree in which all are
-// for the same other one is a bundle of the wrong platform, which is one
-// finding and not one a file.
-func (f *elfFormat) otherMachines() (out []Finding) {
-	for _, machine := range slices.Sorted(maps.Keys(f.foreign)) {
-		paths := f.foreign[machine]
-		if len(paths) > 1 && len(f.images) == 0 && len(f.foreign) == 1 {
-			return []Finding{finding(".", ruleELFMachine,
-				fmt.Sprintf("all %d images are for %s, in a bundle for %s", len(paths), machine, f.platform), "take the bundle for "+f.platform.String())}
-		}
-		slices.Sort(paths)
-		for _, name := range paths {
-			out = append(out, finding(name, ruleELFMachine,
-				fmt.Sprintf("is for %s, in a bundle for %s", machine, f.platform), "build it for "+f.platform.String()))
-		}
 	}
 	return out
 }

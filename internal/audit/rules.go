@@ -122,7 +122,7 @@ type format interface {
 // formats are those that every bundle is checked for.
 func formats(o Options, t *tree) []format {
 	return []format{
-		&elfFormat{platform: o.Platform, floor: o.Floor, tree: t, images: map[string]*elfImage{}, foreign: map[string][]string{}},
+		&elfFormat{platform: o.Platform, floor: o.Floor, tree: t, images: map[string]*elfImage{}},
 		&machOFormat{platform: o.Platform},
 	}
 }

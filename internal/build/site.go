@@ -317,6 +317,9 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		LeakPaths:  []string{work, b.Store.Root()},
 	}
 	if r.Launcher != "" {
+		if err := os.MkdirAll(b.compilerCache(), 0o755); err != nil {
+			return nil, err
+		}
 		// ccache(1), "Configuration options". Nothing of it is in a key.
 		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_BASEDIR="+work, "CCACHE_NOHASHDIR=1",
 			"CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 )
@@ -93,7 +94,8 @@ func (s *AdoptLLVM) install(r *Run) (llvm.Install, error) {
 		if err != nil {
 			return llvm.Install{}, err
 		}
-		return llvm.FromTree(root, r.Host)
+		in, err := llvm.FromTree(root, r.Host)
+		return in, exit.With(exit.Source, err)
 	}
 	if r.LLVM == nil {
 		return llvm.Install{}, errors.New("no usable LLVM was found: go tool mage doctor")
