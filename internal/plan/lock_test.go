@@ -268,3 +268,22 @@ func resolveFilled(p *spec.Project) (*Graph, error) {
 	}
 	return Resolve(p, linux(), nil)
 }
+
+// What is built against an LLVM out of packages has the patches for that LLVM,
+// whatever the machine's own is.
+func TestPatchesFollowTheLLVMOfThePackages(t *testing.T) {
+	f := tableOfSets().component("amd-llvm", "providers:", "  - {kind: system, recipe: copy, when: not native, sources: {debian: [{from: system}]}}", "  - {kind: system, recipe: copy}").
+		component("user", "presets: [compiler]", "sources: {debian: [{from: file}]}", "needs: {build: [amd-llvm]}")
+	f["therock.yaml"] = config("hosts: [native, linux-arm64]\n")
+	f["patches/user/series.yaml"] = "schema: 1\npatches:\n  - {file: 0001-x.patch, title: x, why: x, upstream: none, versions: \"*\", llvm: \"<10\"}\n"
+	f["patches/user/0001-x.patch"] = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	g, err := resolveFilled(f.load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int{"user@linux-arm64": 1, "user@linux-amd64": 0} { // LLVM 9.1.0 and 22.1.8
+		if n := g.Node(id); len(n.Patches) != want {
+			t.Errorf("%s has %d patches, want %d; skipped: %v", id, len(n.Patches), want, n.SkippedPatches)
+		}
+	}
+}

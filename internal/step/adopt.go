@@ -45,7 +45,7 @@ func (s *AdoptLLVM) Validate() error {
 		}
 	}
 	if s.Root != "" && !keyed(s.Root) {
-		return fmt.Errorf("root: %q is not in ${source}, ${build} or ${dep.<component>}: what it holds would not be in the key", s.Root)
+		return fmt.Errorf("root %q does not lie below ${source}, ${build} or ${dep.name}", s.Root)
 	}
 	return nil
 }

@@ -171,6 +171,17 @@ func TestPackagesThatCannotBeAdopted(t *testing.T) {
 			remove(t, root, "usr/share/doc/libdeep1/copyright")
 			symlink(t, "/etc/passwd", filepath.Join(root, "usr/share/doc/libdeep1/copyright"))
 		}, "leads out of the packages"},
+		"clang lies elsewhere": {func(t *testing.T, root string) {
+			real := filepath.Join(root, "usr/bin/clang-22")
+			if err := os.MkdirAll(filepath.Dir(real), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(root, "usr/lib/llvm-22/bin/clang"), real); err != nil {
+				t.Fatal(err)
+			}
+			symlink(t, "../../../bin/clang-22", filepath.Join(root, "usr/lib/llvm-22/bin/clang"))
+			symlink(t, "../lib/libcore.so.22", filepath.Join(root, "usr/bin/libcore.so.22"))
+		}, "clang looks for its headers in lib/llvm/lib/clang/22, and they are in lib/llvm/"},
 		"clang is a script": {func(t *testing.T, root string) { writeTool(t, filepath.Join(root, "usr/lib/llvm-22/bin/clang"), tool) }, "ELF"},
 	} {
 		t.Run(name, func(t *testing.T) {
