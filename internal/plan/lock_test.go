@@ -276,7 +276,7 @@ func TestPatchesFollowTheLLVMOfThePackages(t *testing.T) {
 		component("user", "presets: [compiler]", "sources: {debian: [{from: file}]}", "needs: {build: [amd-llvm]}")
 	f["therock.yaml"] = config("hosts: [native, linux-arm64]\n")
 	f["patches/user/series.yaml"] = "schema: 1\npatches:\n  - {file: 0001-x.patch, title: x, why: x, upstream: none, versions: \"*\", llvm: \"<10\"}\n"
-	f["patches/user/0001-x.patch"] = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	f["patches/user/0001-x.patch"] = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 	g, err := resolveFilled(f.load(t))
 	if err != nil {
 		t.Fatal(err)

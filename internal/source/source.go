@@ -233,7 +233,7 @@ func folders(s plan.Source) []string {
 // ofOneSet reports whether two sources are packages of one set, which share a
 // folder.
 func ofOneSet(a, b plan.Source) bool {
-	return spec.SetOf(a.Name) != "" && spec.SetOf(a.Name) == spec.SetOf(b.Name) && a.Into == b.Into
+	return spec.SetOf(a.Name) != "" && spec.SetOf(a.Name) == spec.SetOf(b.Name)
 }
 
 // moveInto moves the entries of a folder of a source into another folder.
