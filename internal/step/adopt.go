@@ -16,9 +16,9 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 )
 
-// AdoptLLVM copies an LLVM, as a rule the build machine's, into lib/llvm of the stage: the
-// programs, clang's own headers, and the libraries that are not part of every
-// Linux system, all finding each other by their own place.
+// AdoptLLVM copies an LLVM, as a rule the build machine's, into lib/llvm of the
+// stage: the programs, clang's own headers, and the libraries that are not part
+// of every Linux system, all finding each other by their own place.
 type AdoptLLVM struct {
 	// Tools must be there; Optional are taken where they are.
 	Tools    []string `yaml:"tools"`
