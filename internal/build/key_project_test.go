@@ -161,7 +161,7 @@ func TestEveryFieldOfAReleaseReachesTheKeyOrIsHarmless(t *testing.T) {
 	// gone through in their place. What a lock adds of its own is checked
 	// against the pins by plan.CheckLock.
 	known := map[reflect.Type]string{
-		reflect.TypeFor[spec.Pin]():          "Commit Debian Packages URL SHA256 Size Version Strip",
+		reflect.TypeFor[spec.Pin]():          "Commit Packages Debian URL SHA256 Size Version Strip",
 		reflect.TypeFor[spec.DebianPin]():    "Suite Source Binary Arch Version File",
 		reflect.TypeFor[spec.PackageSet]():   "Arch Suites",
 		reflect.TypeFor[spec.LockedSet]():    "Release Sources",

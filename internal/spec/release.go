@@ -35,14 +35,14 @@ type Release struct {
 	Pins map[string]Pin `yaml:"pins" sm:"required"`
 }
 
-// Pin fixes one source. Exactly one of Commit, Debian, Packages, URL is set.
+// Pin fixes one source. Exactly one of Commit, Packages, Debian, URL is set.
 type Pin struct {
 	// Commit of the repository of the same name: 40 hex digits.
 	Commit string `yaml:"commit" pattern:"^[0-9a-f]{40}$"`
-	// Debian names a file of a Debian package.
-	Debian *DebianPin `yaml:"debian"`
 	// Packages names binary packages of Debian that make up one source.
 	Packages *PackageSet `yaml:"packages"`
+	// Debian names a file of a Debian package.
+	Debian *DebianPin `yaml:"debian"`
 	// URL and SHA256 name a plain file.
 	URL    []string `yaml:"url"`
 	SHA256 string   `yaml:"sha256" pattern:"^[0-9a-f]{64}$"`
