@@ -325,7 +325,7 @@ func rows(g *plan.Graph, results map[string]*build.Result, only []string) []ui.R
 
 // from says in a few words where a node came from.
 func from(n *plan.Node) string {
-	if n.Provider == spec.System {
+	if n.Provider == spec.System && len(n.Sources) == 0 {
 		return "of this machine"
 	}
 	if n.Provider == spec.External {
@@ -338,6 +338,10 @@ func from(n *plan.Node) string {
 			words = append(words, "workspace "+s.Workspace)
 		case s.Commit != "":
 			words = append(words, s.Name+" "+s.Commit[:12])
+		case spec.SetOf(s.Name) != "": // it would fill the page
+			if set := spec.SetOf(s.Name); !slices.Contains(words, set) {
+				words = append(words, set)
+			}
 		case s.Package != "":
 			words = append(words, s.Package)
 		default:

@@ -66,7 +66,7 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 		for _, name := range slices.Sorted(maps.Keys(set.Sources)) {
 			source := set.Sources[name]
 			source.Trees = knownTrees(p.Lock, channel, name, source.Commit)
-			if d := release.Pins[name].Debian; d != nil {
+			if d := release.Debian(name); d != nil {
 				if err := lockDebian(ctx, apt, *d, &source); err != nil {
 					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
 				}

@@ -236,6 +236,9 @@ func (a *App) Smoke(ctx context.Context, o SmokeOptions) error {
 	if err != nil {
 		return err
 	}
+	if m, err := bundle.Load(dir); err == nil && m.Host != platform.Native().String() {
+		return exit.Withf(exit.Smoke, "%s is a bundle for %s: its compilers do not run on this %s machine", dir, m.Host, platform.Native())
+	}
 	table, err := gpu.Load()
 	if err != nil {
 		return err

@@ -131,6 +131,7 @@ func Run(ctx context.Context, root string, o Options) (*Report, error) {
 	for _, f := range a.formats {
 		a.add(f.finish(a.report)...)
 	}
+	a.report.wrongPlatform()
 	if o.Execute {
 		if err := a.execute(ctx, abs); err != nil {
 			return nil, fmt.Errorf("audit of %s: %w", abs, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -262,6 +263,34 @@ func TestFloor(t *testing.T) {
 
 func TestOtherPlatforms(t *testing.T) {
 	b := good(t)
+	other := platform.Platform{OS: "linux", Arch: "arm64"}
+	if platform.Native() == other {
+		other.Arch = "amd64"
+	}
+	wrong := b.audit(func(o *Options) { o.Platform = other })
+	var said []string
+	for _, f := range wrong.Findings {
+		if f.Severity == Error {
+			said = append(said, f.File+": "+f.What)
+		}
+	}
+	if want := []string{fmt.Sprintf(".: none of its 3 images is for %s: bin/hello is for %s", other, platform.Native())}; !slices.Equal(said, want) {
+		t.Errorf("a bundle of the wrong platform: %q, want %q", said, want)
+	}
+	mixed := b.copied(t)
+	for _, name := range []string{"lib/one.so", "lib/two.so"} {
+		mixed.write(name, 0o755, mixed.read("lib/libdeep.so.1.0"))
+		mixed.machine(name, elf.EM_RISCV)
+	}
+	said = nil
+	for _, f := range mixed.audit(nil).Findings {
+		if f.Severity == Error {
+			said = append(said, f.File+" "+f.Rule)
+		}
+	}
+	if want := []string{"lib/one.so " + ruleELFMachine, "lib/two.so " + ruleELFMachine}; !slices.Equal(said, want) {
+		t.Errorf("two files of another platform: %q, want %q", said, want)
+	}
 	mac := b.audit(func(o *Options) { o.Platform = platform.Platform{OS: "darwin", Arch: "arm64"} })
 	for _, want := range []string{ruleELFMachine, ruleExecSkipped} {
 		if !slices.ContainsFunc(mac.Findings, func(f Finding) bool { return f.Rule == want }) {

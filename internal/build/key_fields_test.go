@@ -407,11 +407,12 @@ func TestEveryFieldOfAComponentReachesTheKeyOrIsHarmless(t *testing.T) {
 
 func TestEveryFieldOfAProviderReachesTheKeyOrIsHarmless(t *testing.T) {
 	checkSpec(t, func(c *spec.Component) *spec.Provider { return &c.Providers[0] }, map[string]func(*spec.Provider){
-		"Kind":   func(p *spec.Provider) { p.Kind = spec.System },
-		"Recipe": func(p *spec.Provider) { p.Recipe = "q" },
-		"With":   func(p *spec.Provider) { p.With = values(t, "text: y") },
-		"Needs":  func(p *spec.Provider) { p.Needs.Build = []string{"other"} },
-		"Tools":  func(p *spec.Provider) { p.Tools = []string{"c++"} },
+		"Kind":    func(p *spec.Provider) { p.Kind = spec.System },
+		"Recipe":  func(p *spec.Provider) { p.Recipe = "q" },
+		"With":    func(p *spec.Provider) { p.With = values(t, "text: y") },
+		"Sources": func(p *spec.Provider) { p.Sources = map[spec.Channel][]spec.SourceRef{spec.Debian: {{From: "t"}}} },
+		"Needs":   func(p *spec.Provider) { p.Needs.Build = []string{"other"} },
+		"Tools":   func(p *spec.Provider) { p.Tools = []string{"c++"} },
 	}, map[string]string{
 		"When":     "only chooses; what was chosen is in the key",
 		"Estimate": "what was expected changes no result",

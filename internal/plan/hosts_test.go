@@ -2,7 +2,10 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stonemason-hip/stonemason/internal/spec"
 )
 
 // An artifact for any host is one node, however many hosts need it, and what
@@ -156,4 +159,40 @@ func TestConditionsAreOfTheHost(t *testing.T) {
 func TestNativeIsTheBuildMachine(t *testing.T) {
 	f := files{"therock.yaml": config("hosts: [native, linux-amd64]\n")}.component("a", "presets: [compiler]")
 	wantStates(t, f.resolve(t), "a@linux-amd64")
+}
+
+// Our own files: for ARM64 Debian's packages are adopted, whatever LLVM this
+// machine has, and without GPUs or compilers of another kind.
+func TestOurOwnPlanForARM64(t *testing.T) {
+	p, err := spec.Load("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Config.Channel, p.Config.Hosts = spec.Debian, []string{"linux-arm64"}
+	facts := linux()
+	facts.LLVM = "19.1.7"
+	g, err := Resolve(p, facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consistent(t, g)
+	n := g.Node("amd-llvm@linux-arm64")
+	if n.Provider != spec.System || n.Version != "22.1.8" || len(n.Sources) < 30 || !slices.Equal(n.Tools, []string{"patchelf"}) {
+		t.Errorf("%s %s of %d sources with %q", n.Provider, n.Version, len(n.Sources), n.Tools)
+	}
+	for _, s := range n.Sources {
+		if !strings.HasSuffix(s.Pool, "_arm64.deb") || s.Size == 0 || len(s.SHA256) != 64 {
+			t.Errorf("%s is %s of %d bytes, sha256 %s", s.Name, s.Pool, s.Size, s.SHA256)
+		}
+	}
+	if machine := g.Node("amd-llvm@linux-amd64"); machine.Version != "19.1.7" || len(machine.Sources) > 0 || !machine.ForBuild {
+		t.Errorf("for the build: %s of %d sources", machine.Version, len(machine.Sources))
+	}
+	p.Config.Channel = spec.Upstream
+	if g, err = Resolve(p, facts, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.Node("amd-llvm@linux-arm64"); n.Provider != spec.Source || !slices.Contains(n.Build, "llvm-tblgen@linux-amd64") {
+		t.Errorf("upstream: %s with %q", n.Provider, n.Build)
+	}
 }

@@ -226,3 +226,38 @@ func TestWorkspaceChangesAfterItsKey(t *testing.T) {
 		t.Errorf("snapshots: %v, %v", files, err)
 	}
 }
+
+// Packages of a set share their folders, as in a system where they are
+// installed; a file belongs to one of them alone.
+func TestMergeInto(t *testing.T) {
+	into := filepath.Join(t.TempDir(), "root")
+	for _, pkg := range []map[string]string{
+		{"usr/bin/a": "1", "usr/share/doc/a/copyright": "a", "usr/lib": "→share"},
+		{"usr/bin/b": "2", "usr/share/doc/b/copyright": "b", "etc/b": "3"},
+	} {
+		if err := mergeInto(tree(t, pkg), "", into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"usr/bin/a": "1", "usr/bin/b": "2", "usr/share/doc/a/copyright": "a", "usr/lib/doc/b/copyright": "b", "etc/b": "3"} {
+		if data, err := os.ReadFile(filepath.Join(into, name)); err != nil || string(data) != want {
+			t.Errorf("%s holds %q, %v", name, data, err)
+		}
+	}
+	for name, pkg := range map[string]map[string]string{
+		"usr/bin/a is there": {"usr/bin/a": "again"},
+		"usr/bin is there":   {"usr/bin": "a file where a folder is"},
+		"etc/b is there":     {"etc/b/c": "a folder where a file is"},
+		"usr/lib is there":   {"usr/lib/c": "a folder where a symbolic link is"},
+	} {
+		if err := mergeInto(tree(t, pkg), "", into); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want it to say that %s", err, name)
+		}
+	}
+	if data, _ := os.ReadFile(filepath.Join(into, "usr/bin/a")); string(data) != "1" {
+		t.Errorf("usr/bin/a now holds %q", data)
+	}
+	if _, err := os.Lstat(filepath.Join(into, "usr/share/c")); err == nil {
+		t.Error("a package wrote through a symbolic link of another")
+	}
+}

@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/stonemason-hip/stonemason/internal/yamlx"
+import (
+	"fmt"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
 
 // Component is components/<name>.yaml: one thing that can be in a toolchain,
 // where its sources are, what it needs and how it comes to be.
@@ -65,7 +69,7 @@ type Needs struct {
 
 // SourceRef names a part of a source of the release table.
 type SourceRef struct {
-	// From is the name of a source in releases.yaml.
+	// From is the name of a source, or of a set of packages, in releases.yaml.
 	From string `yaml:"from" sm:"required"`
 	// Path is the folder inside the source that holds this component.
 	Path string `yaml:"path"`
@@ -84,6 +88,9 @@ type Provider struct {
 	Recipe string `yaml:"recipe" sm:"required"`
 	// With gives values to the recipe's parameters.
 	With Values `yaml:"with"`
+	// Sources replaces the component's, for this provider: one that is adopted
+	// may come from pinned packages in place of the machine.
+	Sources map[Channel][]SourceRef `yaml:"sources"`
 	// Needs adds edges that only this provider has.
 	Needs Needs `yaml:"needs"`
 	// Tools lists what the build machine must have: names of the doctor's
@@ -155,6 +162,17 @@ type StepDecl struct {
 	Uses string `yaml:"uses" sm:"required"`
 	If   string `yaml:"if"`
 	With Values `yaml:"with"`
+}
+
+// SourcesOf are the sources that p, one of the component's providers, has in a
+// channel, and the path of their list in the component's file.
+func (c *Component) SourcesOf(p *Provider, channel Channel) (refs []SourceRef, path string) {
+	for i := range c.Providers {
+		if own := &c.Providers[i]; own == p && len(p.Sources) > 0 {
+			return p.Sources[channel], fmt.Sprintf("providers[%d].sources.%s", i, channel)
+		}
+	}
+	return c.Sources[channel], "sources." + string(channel)
 }
 
 // At is the position of a path in the component's file.

@@ -53,7 +53,7 @@ func Types() []Type { return slices.Clone(types) }
 
 // types is a table and never changes.
 var types = []Type{
-	{"adopt-llvm", "copy the machine's LLVM into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
+	{"adopt-llvm", "copy an LLVM, the machine's or one out of packages, into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
 	{"audit", "check the stage: links, leaked paths, modes", func() Step { return new(Audit) }},
 	{"cmake", "configure a CMake project for Ninja", func() Step { return new(CMake) }},
 	{"copy", "copy files and folders, headers for instance", func() Step { return new(Copy) }},
