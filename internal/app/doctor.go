@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // DoctorOptions are the options of doctor.
@@ -130,6 +132,9 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
 	}
+	if m.Platform.OS == "darwin" && len(want["c++"]) > 0 || m.MacSDK != "" {
+		needs.Probes = append(needs.Probes, sdkProbe(look, want["c++"]))
+	}
 	for _, host := range slices.Sorted(maps.Keys(other)) {
 		needs.Probes = append(needs.Probes, crossProbe(look, host, other[host]))
 	}
@@ -221,6 +226,27 @@ func llvmDevProbe(look again, why []string) doctor.Probe {
 		if m.LLVM != nil && m.LLVM.HasDev {
 			item.Status, item.Found, item.Path = doctor.OK, m.LLVM.Version, m.LLVM.Prefix
 		}
+		return item
+	}
+}
+
+// sdkProbe looks for the macOS SDK of a Mac, or the one that the user names.
+func sdkProbe(look again, why []string) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
+		item := doctor.Item{Name: "macos-sdk", Want: "headers and stubs of macOS " + platform.MacOSFloor + " or newer", Why: strings.Join(why, ", ")}
+		found, err := look(false).SDK(ctx)
+		if err != nil {
+			found, err = look(true).SDK(ctx)
+		}
+		if err != nil {
+			item.Status, item.Found, item.Packages = doctor.Missing, err.Error(), map[string][]string{}
+			item.Suggest = "name another folder with " + sdk.Variable + ", or unset it"
+			if errors.Is(err, sdk.ErrNone) {
+				item.Suggest = sdk.InstallHint
+			}
+			return item
+		}
+		item.Status, item.Found, item.Path = doctor.OK, found.Name, found.Path
 		return item
 	}
 }

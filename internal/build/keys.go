@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -172,7 +171,9 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 				}
 				k.Add("cross", id)
 				if host.OS == "darwin" && b.sysroot(n, nil) == "" {
-					k.Add("sdk", sdkAt(b.Machine.MacSDK))
+					if err := b.sdkLine(ctx, k, n); err != nil {
+						return err
+					}
 				}
 				continue
 			}
@@ -182,7 +183,12 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 			k.Add("cc", fmt.Sprintf("%s %s %s", b.Machine.CC.Kind, b.Machine.CC.Version, b.Machine.CC.Digest))
 			k.Add("cxx", fmt.Sprintf("%s %s %s", b.Machine.CXX.Kind, b.Machine.CXX.Version, b.Machine.CXX.Digest))
 			if b.Machine.Platform.OS == "darwin" {
-				k.Add("sdk", sdk("/", os.Getenv("DEVELOPER_DIR")))
+				if err := b.sdkLine(ctx, k, n); err != nil {
+					return err
+				}
+				if b.Machine.LLVM != nil { // its archiver is used
+					k.Add("ar", "llvm "+b.Machine.LLVMVersion())
+				}
 			}
 		case "llvm", "llvm-dev":
 			if tool == "llvm-dev" && slices.Contains(tools, "llvm") {
@@ -204,6 +210,16 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 			k.Add("tool."+tool, digest)
 		}
 	}
+	return nil
+}
+
+// sdkLine adds the macOS SDK that this machine has.
+func (b *Builder) sdkLine(ctx context.Context, k *key.Builder, n *plan.Node) error {
+	found, err := b.Machine.SDK(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.ID, err)
+	}
+	k.Add("sdk", found.Key())
 	return nil
 }
 

@@ -148,7 +148,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	defer file.Close()
 	s := &site{b: b, n: n, key: k, contents: contents, lease: lease, jobs: lease.Jobs(), work: b.Work(n, k.ID), log: file}
 	s.takeOver(ctx)
-	if err := s.open(slices.Contains(b.Rebuild, n.Component)); err != nil {
+	if err := s.open(ctx, slices.Contains(b.Rebuild, n.Component)); err != nil {
 		return err
 	}
 	ctx, end := s.watch(ctx)

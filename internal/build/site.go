@@ -77,7 +77,7 @@ const linkMemory = 4 << 30
 // left in src and build; where none is known, where a person has been at work,
 // or when fresh is wished for, all of the folder goes. The stage never stays,
 // nor do the home and the temporary files of whoever was here before.
-func (s *site) open(fresh bool) error {
+func (s *site) open(ctx context.Context, fresh bool) error {
 	var err error
 	if s.done, err = loadProgress(s.work, s.key); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *site) open(fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	return s.furnish()
+	return s.furnish(ctx)
 }
 
 // takeOver ends what a killed build has left running in the work folder, which
@@ -136,7 +136,7 @@ func discard(work string) error {
 
 // furnish makes the folders that steps expect, and the step.Run that names
 // them.
-func (s *site) furnish() error {
+func (s *site) furnish(ctx context.Context) error {
 	for _, dir := range []string{"home", "tmp", "build", "stage"} {
 		if err := os.MkdirAll(filepath.Join(s.work, dir), 0o755); err != nil {
 			return fmt.Errorf("build: %w", err)
@@ -151,7 +151,7 @@ func (s *site) furnish() error {
 		return fmt.Errorf("build: %w", err)
 	}
 	var err error
-	s.run, err = s.b.run(s.n, s.work, s.contents, s.lease, s.jobs)
+	s.run, err = s.b.run(ctx, s.n, s.work, s.contents, s.lease, s.jobs)
 	return err
 }
 
@@ -293,7 +293,7 @@ func (s *site) keepNinjaLog(offset int64) map[string]string {
 }
 
 // run makes the surroundings of a node's steps.
-func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
+func (b *Builder) run(ctx context.Context, n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
 	build := b.Machine.Platform
 	host, err := b.host(n)
 	if err != nil {
@@ -333,14 +333,8 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		}
 		r.Deps[b.Graph.Node(id).Component] = tree
 	}
-	if b.compilesFor(n, host) {
-		if r.Cross, err = b.Machine.Cross(host, b.sysroot(n, r.Deps)); err != nil {
-			return nil, fmt.Errorf("%s: %w", n.ID, err)
-		}
-		if host.OS == "darwin" && r.Cross.Sysroot == "" {
-			return nil, fmt.Errorf("%s: there is no macOS SDK: name one with STONEMASON_MACOS_SDK", n.ID)
-		}
-		r.CC, r.CXX, r.Sysroot = &hostcc.Compiler{Path: r.Cross.CC}, &hostcc.Compiler{Path: r.Cross.CXX}, r.Cross.Sysroot
+	if err := b.compilers(ctx, n, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.ID, err)
 	}
 	if slices.Contains(n.Tools, "llvm") {
 		r.LLVM = b.Machine.LLVM
@@ -349,6 +343,35 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		}
 	}
 	return r, nil
+}
+
+// compilers names what makes programs for a node's host when that is a Mac or
+// not this machine, and where that one's headers and libraries are.
+func (b *Builder) compilers(ctx context.Context, n *plan.Node, r *step.Run) error {
+	if n.Host == plan.AnyHost || !compiles(n) {
+		return nil
+	}
+	if r.Host.OS == "darwin" {
+		if r.Sysroot = b.sysroot(n, r.Deps); r.Sysroot == "" {
+			found, err := b.Machine.SDK(ctx)
+			if err != nil {
+				return err
+			}
+			r.Sysroot = found.Path
+		}
+	}
+	if r.Host == r.Build {
+		if install := b.Machine.LLVM; r.Host.OS == "darwin" && install != nil {
+			r.Archiver, r.Ranlib = install.Tools["llvm-ar"], install.Tools["llvm-ranlib"]
+		}
+		return nil
+	}
+	var err error
+	if r.Cross, err = b.Machine.Cross(r.Host, r.Sysroot); err != nil {
+		return err
+	}
+	r.CC, r.CXX = &hostcc.Compiler{Path: r.Cross.CC}, &hostcc.Compiler{Path: r.Cross.CXX}
+	return nil
 }
 
 // host is the platform that a node's programs are compiled for: an artifact for
@@ -363,9 +386,11 @@ func (b *Builder) host(n *plan.Node) (platform.Platform, error) {
 // compilesFor reports whether a node's compilers make programs for another
 // machine than this.
 func (b *Builder) compilesFor(n *plan.Node, host platform.Platform) bool {
-	if host == b.Machine.Platform {
-		return false
-	}
+	return host != b.Machine.Platform && compiles(n)
+}
+
+// compiles reports whether a node runs compilers of C and C++.
+func compiles(n *plan.Node) bool {
 	return slices.Contains(n.Tools, "c++") || slices.ContainsFunc(n.Steps, func(s plan.Step) bool { return s.Uses == "cmake" })
 }
 

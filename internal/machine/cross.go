@@ -19,9 +19,6 @@ import (
 func (m *Machine) Cross(host platform.Platform, sysroot string) (*cross.Toolchain, error) {
 	switch {
 	case host.OS == "darwin":
-		if sysroot == "" {
-			sysroot = m.MacSDK
-		}
 		if m.LLVM == nil {
 			return nil, errors.New("compiling for macOS needs clang and lld, and the machine has no usable LLVM: go tool mage doctor")
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // Machine is what was found.
@@ -52,6 +53,11 @@ type Machine struct {
 	sandbox struct {
 		once   sync.Once
 		status sandbox.Status
+	}
+	sdk struct {
+		once  sync.Once
+		found sdk.SDK
+		err   error
 	}
 	cache *statcache.Cache
 	tools sync.Map // name → digest of a tool
