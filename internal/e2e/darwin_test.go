@@ -110,6 +110,18 @@ func (m *mac) object(t *testing.T) {
 			t.Errorf("%s: the program's own string %q is changed", name, words)
 		}
 	}
+	// Words that a shell would read otherwise, through two command lines.
+	note := `$HOME 'and' \"more\" \\ `
+	tool(t, dir, env, m.hipcc("-c", `-DNOTE="`+note+`"`, "kernel.hip", "-o", "note.o")...)
+	if want := `$HOME 'and' "more" \ `; !bytes.Contains(read(t, dir, "note.o"), []byte(want)) {
+		t.Errorf("no string %q in the object", want)
+	}
+	// No pass is run before the names are set, so that none is run twice.
+	for _, line := range strings.Split(tool(t, dir, env, m.hipcc("-v", "-O2", "-c", "kernel.hip", "-o", "v.o")...), "\n") {
+		if strings.Contains(line, "'-emit-llvm'") != strings.Contains(line, "'-disable-llvm-passes'") {
+			t.Errorf("a job to LLVM assembly with passes: %s", line)
+		}
+	}
 	empty(t, temp)
 }
 

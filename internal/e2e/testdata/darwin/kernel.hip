@@ -23,6 +23,10 @@ extern "C" hipError_t __hipPushCallConfiguration(dim3, dim3, size_t = 0, hipStre
 // The words that are replaced in LLVM assembly, as data: they must stay.
 extern "C" const char *words() { return "section \".hip_fatbin\" section \".hipFatBinSegment\""; }
 
+#ifdef NOTE
+extern "C" const char *note() { return NOTE; }
+#endif
+
 static __device__ int offset = 3;
 static __managed__ int counter = 4;
 
