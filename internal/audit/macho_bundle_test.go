@@ -147,3 +147,59 @@ func TestUnmappedSegment(t *testing.T) {
 		t.Error(wrong)
 	}
 }
+
+// An image of several chunks is hashed as it is, whatever else is looked for.
+func TestLargeImage(t *testing.T) {
+	b := goodMac(t)
+	data := filepath.Join(b.spare, "data")
+	b.must(os.WriteFile(data, []byte(strings.Repeat("0123456789abcdef", 3*chunkSize/16)), 0o644))
+	b.mac("lib/liblarge.dylib", faceSource, "-dynamiclib", "-install_name", "@rpath/liblarge.dylib", "-Wl,-sectcreate,__DATA,__data2,"+data)
+	none := func(o *Options) { o.BuildPaths = nil }
+	for _, change := range []func(*Options){nil, none} {
+		if r := b.auditMac(change); len(r.Findings) > 0 {
+			t.Errorf("%+v", r.Findings)
+		}
+	}
+	b.raw("lib/liblarge.dylib", func(image []byte, _ *macho.File) { image[2*chunkSize] ^= 1 })
+	for _, change := range []func(*Options){nil, none} {
+		if r := b.auditMac(change); len(r.Findings) != 1 || r.Findings[0].Rule != ruleMachOSigPages {
+			t.Errorf("%+v", r.Findings)
+		}
+	}
+}
+
+// Hard-linked names are one file: read once, and told once.
+func TestHardLinks(t *testing.T) {
+	b := goodMac(t)
+	before := b.auditMac(nil)
+	b.must(os.Link(b.path("lib/libface.1.dylib"), b.path("lib/b.dylib")))
+	b.must(os.Link(b.path("lib/libface.1.dylib"), b.path("lib/a.dylib")))
+	r := b.auditMac(nil)
+	if len(r.Findings) > 0 || r.Files != before.Files || r.Bytes != before.Bytes || r.Images != before.Images {
+		t.Errorf("%+v, before %+v", r, before)
+	}
+	b.chmod("lib/libface.1.dylib", 0o700)
+	b.raw("lib/libface.1.dylib", func(image []byte, _ *macho.File) { image[0x2000] ^= 1 })
+	b.chmod("lib/libface.1.dylib", 0o700)
+	r = b.auditMac(nil)
+	want := []string{
+		"lib/a.dylib " + ruleMachOSigPages + " 1 of 5 pages are not what was signed, the first at 0x2000 (one file with lib/b.dylib, lib/libface.1.dylib)",
+		"lib/a.dylib " + ruleMode + " has mode 0700: not readable by everybody, executable by some only (one file with lib/b.dylib, lib/libface.1.dylib)",
+	}
+	var got []string
+	for _, f := range r.Findings {
+		got = append(got, f.File+" "+f.Rule+" "+f.What)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// An image whose linker did not know the SDK is no worse for it.
+func TestUnknownSDK(t *testing.T) {
+	b := goodMac(t)
+	b.edit("bin/hello", func(image []byte) { word(command(t, image, macho.LCBuildVersion), 16, 0) })
+	if r := b.auditMac(nil); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+}

@@ -256,15 +256,15 @@ func macMutations() []mutation {
 			b.mac("bin/hello", "int face(void); int main(void){return face();}", "-Wl,-weak_library,"+b.path("lib/libnew.dylib"), "-Wl,-rpath,@loader_path/../lib")
 			b.remove("lib/libnew.dylib")
 		}, with(ruleMachORPathUnused)},
-		{"no such slice", ruleMachONeeded, "lib/libother.dylib", "slice x86_64: needs \"@rpath/libdeep.1.dylib\"", func(b bundle) {
+		{"no such slice", ruleMachONeeded, "lib/libother.dylib", "lib/libdeep.1.2.3.dylib is there, and is no dylib for x86_64", func(b bundle) {
 			b.mac("lib/arm", plugSource, "-dynamiclib", "-install_name", "@rpath/libother.dylib", b.path("lib/libdeep.dylib"), "-Wl,-rpath,@loader_path")
 			b.mac("lib/intel", "int extra(void); int f(void){return extra();}", "-dynamiclib", "-install_name", "@rpath/libother.dylib",
-				"--target=x86_64-apple-macos14.0", b.stub("@rpath/libdeep.1.dylib"))
+				"--target=x86_64-apple-macos14.0", b.stub("@rpath/libdeep.1.dylib"), "-Wl,-rpath,@loader_path")
 			b.tool("llvm-lipo", "-create", b.path("lib/arm"), b.path("lib/intel"), "-output", b.path("lib/libother.dylib"))
 			b.chmod("lib/libother.dylib", 0o755)
 			b.remove("lib/arm")
 			b.remove("lib/intel")
-		}, nil},
+		}, with(ruleMachORPathUnused)},
 		{"lent run path", ruleMachORPathLent, greetFile, "bin/hello lends it", func(b bundle) { b.greet() }, nil},
 		{"lent place", ruleMachORPathLent, greetFile, "the programs in bin", func(b bundle) {
 			b.mac(deepFile, deepSource, "-dynamiclib", "-install_name", "@executable_path/../lib/libdeep.1.dylib")
