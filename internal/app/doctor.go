@@ -182,7 +182,7 @@ func isolationProbe(m *machine.Machine) doctor.Probe {
 func buildsLLVM(g *plan.Graph, n *plan.Node) bool {
 	return slices.ContainsFunc(n.Build, func(id string) bool {
 		dep := g.Node(id)
-		return dep != nil && dep.Component == "amd-llvm" && dep.Provider != spec.System
+		return dep != nil && dep.Component == "amd-llvm" && dep.Provider != spec.System && dep.Provider != spec.External
 	})
 }
 

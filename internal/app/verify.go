@@ -87,7 +87,7 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 			a.note("it is taken for a bundle for %s, which %d of its images are for (-host= says otherwise)", host, images)
 		}
 	}
-	options := audit.Options{Platform: host, BuildPaths: leaks, Execute: !o.NoRun && m != nil && unpacked == "" && host == platform.Native()}
+	options := audit.Options{Platform: host, BuildPaths: leaks, Execute: !o.NoRun && m != nil && unpacked == ""}
 	if m != nil {
 		options.Floor = map[string]string{audit.FamilyMacOS: platform.MacOSFloor}
 	}

@@ -228,7 +228,7 @@ func (b *Builder) sdkLine(ctx context.Context, k *key.Builder, n *plan.Node) err
 func (b *Builder) llvmFromGraph(n *plan.Node) *plan.Node {
 	i := slices.IndexFunc(n.Build, func(id string) bool {
 		dep := b.Graph.Node(id)
-		return dep.Component == "amd-llvm" && dep.Provider != spec.System
+		return dep.Component == "amd-llvm" && dep.Provider != spec.System && dep.Provider != spec.External
 	})
 	if i < 0 {
 		return nil

@@ -320,9 +320,10 @@ func (b *Builder) run(ctx context.Context, n *plan.Node, work string, contents m
 		if err := os.MkdirAll(b.compilerCache(), 0o755); err != nil {
 			return nil, err
 		}
-		// ccache(1), "Configuration options". Nothing of it is in a key.
-		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_BASEDIR="+work, "CCACHE_NOHASHDIR=1",
-			"CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")
+		// ccache(1), "Configuration options". Nothing of it is in a key, so it
+		// must change no result: a base_dir would, which makes paths relative
+		// where they are compiled in.
+		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")
 	}
 	// Only needs of the build: their contents are in the key, those of the
 	// runtime's are not.
