@@ -27,6 +27,9 @@ type Editor struct {
 	// Tool edits the load commands; nil for our own code. Signatures are ours
 	// unless the tool makes them.
 	Tool EditTool
+	// Unsynced leaves out the fsync of each file, for trees that are synced as
+	// a whole before they count.
+	Unsynced bool
 }
 
 // Applied is what an edit did to a file.
@@ -42,7 +45,7 @@ func Apply(path string, e Edit) (Applied, error) {
 }
 
 // Apply edits the file that all names lead to. A symbolic link is followed to
-// its file and stays a link. A file with hard links is edited only when names
+// its file and stays a link. A file with hard links is changed only when names
 // lists them all, and they all keep sharing the new file: an edit that knows
 // one name could only tear it from the others, which would keep the old bytes.
 func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, error) {
@@ -54,7 +57,7 @@ func (ed Editor) Apply(ctx context.Context, names []string, e Edit) (Applied, er
 }
 
 func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, error) {
-	names, before, err := hardLinks(names)
+	names, before, err := oneFile(names)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -67,6 +70,9 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	}
 	plan, err := f.Plan(e)
 	if err != nil || !plan.Changed() {
+		return Applied{}, err
+	}
+	if err := checkLinks(before, len(names)); err != nil {
 		return Applied{}, err
 	}
 	done := Applied{Changed: true}
@@ -92,7 +98,7 @@ func (ed Editor) apply(ctx context.Context, names []string, e Edit) (Applied, er
 	if err := ctx.Err(); err != nil {
 		return Applied{}, err
 	}
-	return done, replace(names, before, b)
+	return done, replace(names, before, b, !ed.Unsynced)
 }
 
 // unwrapRead takes the path from a reading error, which the caller names too.
@@ -105,9 +111,8 @@ func unwrapRead(err error) error {
 	return err
 }
 
-// hardLinks follows the names to their file and makes sure that there are no
-// others.
-func hardLinks(names []string) ([]string, os.FileInfo, error) {
+// oneFile follows the names to the one file that they must all lead to.
+func oneFile(names []string) ([]string, os.FileInfo, error) {
 	if len(names) == 0 {
 		return nil, nil, errors.New("no file is named")
 	}
@@ -134,15 +139,20 @@ func hardLinks(names []string) ([]string, os.FileInfo, error) {
 			files = append(files, file)
 		}
 	}
-	if st, ok := first.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(len(files)) {
-		return nil, nil, fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, len(files))
-	}
 	return files, first, nil
 }
 
+// checkLinks refuses a file that has more names than are known.
+func checkLinks(info os.FileInfo, known int) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && uint64(st.Nlink) != uint64(known) {
+		return fmt.Errorf("%w: %d names, and %d are known here; edit the folder that holds them all, or copy the file first", ErrHardLinks, st.Nlink, known)
+	}
+	return nil
+}
+
 // replace gives all names a new file with these bytes.
-func replace(names []string, before os.FileInfo, b []byte) (err error) {
-	tmp, err := writeBeside(names[0], before, b)
+func replace(names []string, before os.FileInfo, b []byte, sync bool) (err error) {
+	tmp, err := writeBeside(names[0], before, b, sync)
 	if err != nil {
 		return err
 	}
@@ -182,9 +192,9 @@ func replace(names []string, before os.FileInfo, b []byte) (err error) {
 	return os.Rename(tmp, names[0])
 }
 
-// writeBeside writes a synced file beside another, with that one's mode and
+// writeBeside writes a file beside another, with that one's mode and
 // time of change.
-func writeBeside(file string, like os.FileInfo, b []byte) (path string, err error) {
+func writeBeside(file string, like os.FileInfo, b []byte, sync bool) (path string, err error) {
 	out, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".edit-*")
 	if err != nil {
 		return "", err
@@ -205,6 +215,9 @@ func writeBeside(file string, like os.FileInfo, b []byte) (path string, err erro
 	}
 	if err := out.Chmod(like.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
 		return "", err
+	}
+	if !sync {
+		return out.Name(), nil
 	}
 	return out.Name(), out.Sync()
 }

@@ -2,6 +2,7 @@ package macho
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
-// longer has install names and run paths of many lengths around the alignment.
+// names makes install names of many lengths around the alignment of commands.
 func names(n int) string { return "@rpath/" + strings.Repeat("x", n) + ".dylib" }
 
 func TestEditAndBack(t *testing.T) {
@@ -189,6 +192,9 @@ func TestLinksModesAndTimes(t *testing.T) {
 	if !bytes.Equal(was, contents(t, lib)) {
 		t.Fatal("the file changed")
 	}
+	if done, err := Apply(lib, Edit{ID: "@rpath/libother.dylib"}); err != nil || done.Changed {
+		t.Fatal("an edit of nothing: ", done, err)
+	}
 	if _, err := (Editor{}).Apply(t.Context(), []string{other, lib}, Edit{ID: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -210,4 +216,74 @@ func TestLinksModesAndTimes(t *testing.T) {
 	if _, err := Apply(filepath.Join(dir, "x"), Edit{ID: "z"}); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Fatal(err)
 	}
+}
+
+// TestOddImages refuses what an edit would tear.
+func TestOddImages(t *testing.T) {
+	dir := t.TempDir()
+	arm := dylibAt(t, filepath.Join(dir, "arm.dylib"), "arm64", "a")
+	intel := dylibAt(t, filepath.Join(dir, "intel.dylib"), "x86_64", "a")
+	thin := contents(t, arm)
+	universal := contents(t, fat(t, filepath.Join(dir, "fat.dylib"), arm, intel))
+	img := open(t, arm).Images[0]
+	patch := func(cmd uint32, values map[int64]uint32) []byte {
+		b := bytes.Clone(thin)
+		for _, c := range img.Commands {
+			if c.Cmd == cmd {
+				for off, v := range values {
+					binary.LittleEndian.PutUint32(b[c.Offset+off:], v)
+				}
+				return b
+			}
+		}
+		t.Fatalf("no load command %#x", cmd)
+		return nil
+	}
+	for name, c := range map[string]struct {
+		b    []byte
+		sign Signing
+		want string
+	}{
+		"bytes behind __LINKEDIT":    {append(contents(t, intel), make([]byte, 16)...), SignAlways, "its __LINKEDIT ends at"},
+		"bytes behind the slices":    {append(bytes.Clone(universal), 1, 2, 3), 0, "3 bytes behind its last slice"},
+		"bytes behind the signature": {append(bytes.Clone(thin), make([]byte, 16)...), 0, "is not its end"},
+		"encrypted":                  {patch(LCUUID, map[int64]uint32{0: LCEncryptionInfo64, 8: 0, 12: 0, 16: 1}), 0, "it is encrypted"},
+		"data in the header":         {patch(LCFunctionStarts, map[int64]uint32{8: 64, 12: 8}), 0, "its load commands reach"},
+		"data in the signature":      {patch(LCFunctionStarts, map[int64]uint32{8: uint32(len(thin)) - 8, 12: 8}), 0, "function starts reaches into the signature"},
+		"a signature of no bytes":    {patch(LCCodeSignature, map[int64]uint32{8: 4, 12: 0}), 0, "0 bytes are too few"},
+	} {
+		path := filepath.Join(dir, "odd")
+		write(t, path, string(c.b))
+		if _, err := Apply(path, Edit{ID: names(3), Sign: c.sign}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !bytes.Equal(contents(t, path), c.b) {
+			t.Errorf("%s: the file changed", name)
+		}
+	}
+}
+
+// TestUniversalLayout keeps the order and the alignment of slices that grow.
+func TestUniversalLayout(t *testing.T) {
+	dir := t.TempDir()
+	arm := dylibAt(t, filepath.Join(dir, "arm.dylib"), "arm64", "a")
+	intel := dylibAt(t, filepath.Join(dir, "intel.dylib"), "x86_64", "a")
+	path := fat(t, filepath.Join(dir, "fat.dylib"), intel, arm)
+	before := open(t, path)
+	// Signed, the first slice grows over the place of the second.
+	if _, err := Apply(path, Edit{Sign: SignAnew, Identifier: strings.Repeat("i", 1000)}); err != nil {
+		t.Fatal(err)
+	}
+	after := good(t, path)
+	for k, img := range after.Images {
+		if a := after.fat.slices[k]; img.Arch() != before.Images[k].Arch() || a.align != before.fat.slices[k].align || img.Offset%(1<<a.align) != 0 {
+			t.Errorf("slice %d: %s at %#x, aligned to 2^%d", k, img.Arch(), img.Offset, a.align)
+		}
+	}
+	if after.Images[0].Size <= before.Images[0].Size {
+		t.Error("it did not grow")
+	}
+	llvmtest.Run(t, "llvm-lipo", path, "-verify_arch", "arm64", "x86_64")
+	llvmtest.Run(t, "llvm-lipo", path, "-thin", "arm64", "-output", filepath.Join(dir, "thin"))
+	good(t, filepath.Join(dir, "thin"))
 }

@@ -136,6 +136,7 @@ func inodeOf(info os.FileInfo) inode {
 type treeFile struct {
 	names   []string // Regular names within the tree, sorted.
 	aliases []string // Symbolic links that lead to it, sorted.
+	info    os.FileInfo
 	file    *File
 	dylib   bool
 	oldID   string
@@ -266,7 +267,7 @@ func (t *tree) add(rel string) error {
 		return nil // Objects and dSYMs.
 	}
 	file.reopen(name)
-	f := &treeFile{names: []string{rel}, file: file}
+	f := &treeFile{names: []string{rel}, info: info, file: file}
 	for _, img := range file.Images {
 		if img.ID != nil && !f.dylib {
 			f.dylib, f.oldID = true, img.ID.Name
@@ -300,9 +301,7 @@ func (f *File) reopen(path string) {
 
 // plan works out all edits, and whether they can be made.
 func (t *tree) plan() error {
-	for _, f := range t.files {
-		t.choose(f)
-	}
+	t.choose()
 	for _, f := range t.files {
 		if err := t.depend(f); err != nil {
 			return fmt.Errorf("%s: %w", f.names[0], err)
@@ -318,7 +317,11 @@ func (t *tree) plan() error {
 		if slices.ContainsFunc(f.file.Images, func(i *Image) bool { return !i.data.hasSignature }) {
 			edit.Sign = SignAnew
 		}
-		if _, err := f.file.Plan(edit); err != nil {
+		plan, err := f.file.Plan(edit)
+		if err == nil && plan.Changed() {
+			err = checkLinks(f.info, len(f.names))
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", f.names[0], err)
 		}
 	}

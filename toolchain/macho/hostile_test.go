@@ -92,12 +92,21 @@ func editAll(t testing.TB, b []byte) {
 		if !plan.Changed() {
 			continue
 		}
-		if err := plan.check(out, true); err != nil {
+		if err := plan.check(out, false); err != nil {
 			t.Fatalf("%+v: %v", e, err)
 		}
 		again, err := Parse(out)
 		if err != nil {
 			t.Fatal(err)
+		}
+		problems, err := again.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range plan.Slices {
+			if k := slices.IndexFunc(problems, func(p Problem) bool { return p.Arch == s.Arch }); k >= 0 && s.Changed && s.sign != nil {
+				t.Fatalf("%+v: %v", e, problems[k])
+			}
 		}
 		if e.Sign == SignAnew {
 			continue

@@ -41,37 +41,39 @@ func (t *tree) index(f *treeFile) {
 	}
 }
 
-// choose picks the name that a dylib is known by: that of its id, if a file or
-// link of that name is there; else the one that most dependents use; else the
+// choose picks the names that the dylibs are known by: that of the id, if a file
+// or link of that name is there; else the one that most dependents use; else the
 // file's own.
-func (t *tree) choose(f *treeFile) {
-	if !f.dylib {
-		return
-	}
-	have := map[string]bool{}
-	for _, p := range f.paths() {
-		have[tail(p)] = true
-	}
-	f.tail = tail(f.names[0])
-	if id := tail(f.oldID); have[id] {
-		f.tail = id
-		return
-	}
-	used := map[string]int{}
-	for _, g := range t.files {
-		for _, img := range g.file.Images {
+func (t *tree) choose() {
+	used := map[*treeFile]map[string]int{}
+	for _, f := range t.files {
+		for _, img := range f.file.Images {
 			for _, d := range img.Dylibs {
 				// An ambiguous name is an error when the dependent's turn comes.
-				if to, err := t.resolve(g, img, d.Name); err == nil && to == f && have[tail(d.Name)] {
-					used[tail(d.Name)]++
+				if to, err := t.resolve(f, img, d.Name); err == nil && to != nil {
+					if used[to] == nil {
+						used[to] = map[string]int{}
+					}
+					used[to][tail(d.Name)]++
 				}
 			}
 		}
 	}
-	best := 0
-	for _, p := range f.paths() { // In order, so that equals are settled alike.
-		if k := tail(p); used[k] > best {
-			f.tail, best = k, used[k]
+	for _, f := range t.files {
+		if !f.dylib {
+			continue
+		}
+		f.tail = tail(f.names[0])
+		best := 0
+		for _, p := range f.paths() { // In order, so that equals are settled alike.
+			k := tail(p)
+			if k == tail(f.oldID) {
+				f.tail = k
+				break
+			}
+			if used[f][k] > best {
+				f.tail, best = k, used[f][k]
+			}
 		}
 	}
 }

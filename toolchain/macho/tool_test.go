@@ -141,6 +141,15 @@ func TestToolThatLies(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+	// Somebody else writes to the file as the copy is edited.
+	_, err := Editor{Tool: liar{func(p string) error {
+		write(t, path, "theirs")
+		return apply(Edit{ID: "x"})(p)
+	}}}.Apply(t.Context(), []string{path}, Edit{ID: "x"})
+	if err == nil || !strings.Contains(err.Error(), "somebody else changed it") || string(contents(t, path)) != "theirs" {
+		t.Errorf("changed meanwhile: %v", err)
+	}
+	write(t, path, string(was))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ed := range []Editor{{}, {Tool: llvmTool(t)}} {
