@@ -12,8 +12,7 @@ import (
 )
 
 // Damaged files have findings of their own, and nothing is done to them.
-func TestDamagedMachO(t *testing.T) {
-	b := goodMac(t)
+func macDamagedMachO(t *testing.T, b bundle) {
 	whole := []byte(b.read("lib/libdeep.1.2.3.dylib"))
 	f, err := macho.Parse(whole)
 	b.must(err)

@@ -319,7 +319,9 @@ func (d *dyld) stack(link *dyldLink, n *dyldNeed, rest string, mains []string) *
 			if dir, ok := l.unit.expand(entry, mains); ok {
 				if lib := d.candidate(link.unit, n, dir+"/"+rest); lib != nil {
 					l.unit.used[k] = true
-					n.lent = l.unit.name
+					if n.lent = l.unit.name; below(entry, "@executable_path") {
+						n.lent = "the programs in " + mains[0]
+					}
 					return lib
 				}
 			}
@@ -378,7 +380,7 @@ func (d *dyld) conclude(u *dyldUnit) {
 		if n.system && !isPublic(n.at) && !d.known(n.at, u) {
 			d.add(u, ruleMachOSystem, fmt.Sprintf("needs %s, which is no public library of macOS", n.at), "link what the SDK has a stub of")
 		}
-		if n.lent != "" && n.lent != u.name && !u.main() {
+		if n.lent != "" && !u.main() {
 			d.add(u, ruleMachORPathLent, fmt.Sprintf("needs %q, which it finds only by what %s lends it", n.Name, n.lent), "give it a run path of its own")
 		}
 		for _, lib := range n.all {

@@ -13,6 +13,23 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
+// What is asked of the good bundle, of a copy each time.
+func TestMac(t *testing.T) {
+	whole := goodMac(t)
+	for name, test := range map[string]func(*testing.T, bundle){
+		"SystemLibraries":  macSystemLibraries,
+		"PartOfAMacBundle": macPartOfAMacBundle,
+		"FixedUp":          macFixedUp,
+		"UnmappedSegment":  macUnmappedSegment,
+		"LargeImage":       macLargeImage,
+		"HardLinks":        macHardLinks,
+		"UnknownSDK":       macUnknownSDK,
+		"DamagedMachO":     macDamagedMachO,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, whole.copied(t)) })
+	}
+}
+
 // sdk knows one library of macOS.
 type sdk struct {
 	name    string
@@ -27,8 +44,7 @@ func (s sdk) SystemLibrary(name string, minos macho.Version) (func(string) bool,
 	return func(symbol string) bool { return minos >= s.since && slices.Contains(s.symbols, symbol) }, true
 }
 
-func TestSystemLibraries(t *testing.T) {
-	b := goodMac(t)
+func macSystemLibraries(t *testing.T, b bundle) {
 	system := sdk{name: "/usr/lib/libSystem.B.dylib", symbols: []string{"_puts"}}
 	with := func(s sdk) *Report { return b.auditMac(func(o *Options) { o.System = s }) }
 	if r := with(system); len(r.Findings) > 0 {
@@ -53,8 +69,7 @@ func TestSystemLibraries(t *testing.T) {
 	}
 }
 
-func TestPartOfAMacBundle(t *testing.T) {
-	b := goodMac(t)
+func macPartOfAMacBundle(t *testing.T, b bundle) {
 	b.remove("lib/libdeep.1.2.3.dylib")
 	b.link("../lib/nothing", "share/link")
 	b.mac("lib/libnew.dylib", faceSource, "-dynamiclib", "-install_name", "@rpath/libnew.1.dylib")
@@ -69,8 +84,7 @@ func TestPartOfAMacBundle(t *testing.T) {
 }
 
 // A bundle whose names are all wrong is one that the fix-up makes good.
-func TestFixedUp(t *testing.T) {
-	b := goodMac(t)
+func macFixedUp(t *testing.T, b bundle) {
 	stage := b.dir
 	b.mac("lib/libdeep.1.2.3.dylib", deepSource, "-dynamiclib", "-install_name", stage+"/lib/libdeep.1.dylib")
 	b.mac("lib/libgreet.1.dylib", greetSource, "-dynamiclib", "-install_name", "libgreet.1.dylib", b.path("lib/libdeep.dylib"), "-Wl,-rpath,"+stage+"/lib", "-Wl,-rpath,/opt/lib")
@@ -125,8 +139,7 @@ func TestDetect(t *testing.T) {
 }
 
 // Go's linker leaves debug information in a segment that takes no memory.
-func TestUnmappedSegment(t *testing.T) {
-	b := goodMac(t)
+func macUnmappedSegment(t *testing.T, b bundle) {
 	f, err := macho.Parse([]byte(b.read("bin/hello")))
 	b.must(err)
 	img := f.Images[0]
@@ -149,8 +162,7 @@ func TestUnmappedSegment(t *testing.T) {
 }
 
 // An image of several chunks is hashed as it is, whatever else is looked for.
-func TestLargeImage(t *testing.T) {
-	b := goodMac(t)
+func macLargeImage(t *testing.T, b bundle) {
 	data := filepath.Join(b.spare, "data")
 	b.must(os.WriteFile(data, []byte(strings.Repeat("0123456789abcdef", 3*chunkSize/16)), 0o644))
 	b.mac("lib/liblarge.dylib", faceSource, "-dynamiclib", "-install_name", "@rpath/liblarge.dylib", "-Wl,-sectcreate,__DATA,__data2,"+data)
@@ -169,8 +181,7 @@ func TestLargeImage(t *testing.T) {
 }
 
 // Hard-linked names are one file: read once, and told once.
-func TestHardLinks(t *testing.T) {
-	b := goodMac(t)
+func macHardLinks(t *testing.T, b bundle) {
 	before := b.auditMac(nil)
 	b.must(os.Link(b.path("lib/libface.1.dylib"), b.path("lib/b.dylib")))
 	b.must(os.Link(b.path("lib/libface.1.dylib"), b.path("lib/a.dylib")))
@@ -196,8 +207,7 @@ func TestHardLinks(t *testing.T) {
 }
 
 // An image whose linker did not know the SDK is no worse for it.
-func TestUnknownSDK(t *testing.T) {
-	b := goodMac(t)
+func macUnknownSDK(t *testing.T, b bundle) {
 	b.edit("bin/hello", func(image []byte) { word(command(t, image, macho.LCBuildVersion), 16, 0) })
 	if r := b.auditMac(nil); len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)

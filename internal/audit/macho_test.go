@@ -271,6 +271,7 @@ func macMutations() []mutation {
 			b.greet()
 			b.deep()
 		}, nil},
+		{"run path of the program's place", ruleMachORPathLent, greetFile, "the programs in bin", func(b bundle) { b.greet("-Wl,-rpath,@executable_path/../lib") }, nil},
 		{"private library of macOS", ruleMachOSystem, "lib/libnew.dylib", "/usr/lib/libextra.dylib", func(b bundle) {
 			b.mac("lib/libnew.dylib", "int extra(void); int f(void){return extra();}", append(lib, b.stub("/usr/lib/libextra.dylib"))...)
 		}, nil},
@@ -386,7 +387,7 @@ func macMutations() []mutation {
 			newLib(b)
 			b.edit("lib/libnew.dylib", func(image []byte) { word(command(b.t, image, macho.LCSegment64), 72+32, 0x100000) })
 		}, nil},
-		{"no room", ruleMachOHeaderSpace, "lib/libnew.dylib", "of room for longer names", func(b bundle) { newLib(b, "-Wl,-headerpad,0x100") }, nil},
+		{"no room", ruleMachOHeaderSpace, "lib/libnew.dylib", "of room for longer names", func(b bundle) { newLib(b, "-Wl,-headerpad,0x300") }, nil},
 		{"another loader", ruleMachODylinker, "bin/hello", `"/usr/lib/dyle"`, func(b bundle) { b.replace("bin/hello", "/usr/lib/dyld\x00", "/usr/lib/dyle\x00") }, nil},
 		{"variable for dyld", ruleMachOEnvironment, "bin/hello", "DYLD_LIBRARY_PATH=/opt", func(b bundle) {
 			b.hi("-Wl,-rpath,@loader_path/../lib", "-Wl,-dyld_env,DYLD_LIBRARY_PATH=/opt")
