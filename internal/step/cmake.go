@@ -29,6 +29,9 @@ type CMake struct {
 	Prefixes []string `yaml:"prefixes,omitempty"`
 	// Flags are added to the C and C++ flags.
 	Flags []string `yaml:"flags,omitempty"`
+	// CompilerCache has compilers called through ccache, where the machine has
+	// it: for what takes hours.
+	CompilerCache bool `yaml:"compiler_cache,omitempty"`
 }
 
 // Validate implements Step.
@@ -112,6 +115,9 @@ func (s *CMake) Toolchain(r *Run, expand func(string) (string, error)) (file str
 		Sysroot: r.Sysroot, Archiver: r.Archiver, Ranlib: r.Ranlib,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 		Programs: r.programs(), Meant: meant,
+	}
+	if !s.CompilerCache {
+		toolchain.Launcher = ""
 	}
 	argv = []string{
 		// A configure step that was interrupted is not gone on with: checks
