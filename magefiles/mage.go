@@ -93,8 +93,8 @@ func Lock(ctx context.Context, check *bool, version *string) error {
 }
 
 // Verify proves a bundle: closed, relocatable, unchanged, running.
-func Verify(ctx context.Context, bundle, format *string, noRun *bool) error {
-	return door(app.New().Verify(ctx, app.VerifyOptions{Bundle: value(bundle), Format: value(format), NoRun: value(noRun)}))
+func Verify(ctx context.Context, bundle, host, format *string, noRun *bool) error {
+	return door(app.New().Verify(ctx, app.VerifyOptions{Bundle: value(bundle), Host: value(host), Format: value(format), NoRun: value(noRun)}))
 }
 
 // Smoke compiles the examples for every GPU and looks into what came out.

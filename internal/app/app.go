@@ -329,7 +329,7 @@ func (a *App) machine(ctx context.Context, p *spec.Project) *machine.Machine {
 	}
 	m := machine.Probe(ctx, machine.Options{
 		LLVMTools:  tools,
-		LLVMPrefix: a.getenv("STONEMASON_LLVM"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
+		LLVMPrefix: a.getenv("STONEMASON_LLVM"), MacSDK: a.getenv("STONEMASON_MACOS_SDK"), CC: a.getenv("STONEMASON_CC"), CXX: a.getenv("STONEMASON_CXX"),
 		Cache: cache, Memory: memory(p),
 	})
 	m.Isolation = p.Config.Isolation
@@ -365,7 +365,7 @@ func (a *App) resolve(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		}
 	}
 	g, err := plan.Resolve(p, plan.Facts{
-		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: llvmVersion(m),
+		Build: m.Platform, GPUDriver: m.GPUDriver, LLVM: llvmVersion(m), Sysroots: map[string]bool{"darwin": m.MacSDK != ""},
 		UpstreamError: func() error { return a.upstream(ctx, p) },
 	}, only)
 	return g, coded(err)

@@ -24,6 +24,8 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/trace"
 	"github.com/stonemason-hip/stonemason/internal/ui"
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // BuildOptions are the options of a build.
@@ -175,10 +177,18 @@ func grown(results map[string]*build.Result) bool {
 	return false
 }
 
-// buildable refuses what can be planned and not be built on this machine.
+// buildable refuses what can be planned and not be built on this machine: no
+// compiler of macOS makes programs for Linux.
 func buildable(g *plan.Graph) error {
+	build, err := platform.Parse(g.Build)
+	if err != nil {
+		return exit.With(exit.Unsupported, err)
+	}
 	for _, n := range g.Enabled() {
-		if n.Host != plan.AnyHost && n.Host != g.Build {
+		if n.Host == plan.AnyHost {
+			continue
+		}
+		if host, err := platform.Parse(n.Host); err != nil || !cross.Possible(build, host) {
 			return exit.Withf(exit.Unsupported, "%s for %s cannot be built on %s: build it on a %s machine", n.Component, n.Host, g.Build, n.Host)
 		}
 	}
@@ -268,7 +278,7 @@ func (a *App) sources(p *spec.Project, s *store.Store, events trace.Sink) (*sour
 		return nil, err
 	}
 	return &source.Provider{
-		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
+		Root: p.Root, Checkouts: s.Checkouts(), PoolURLs: apt.URLs, NPMURLs: a.npm(p).URLs, Mirrors: p.Config.Mirrors, Glances: &a.glances,
 		Fetcher: &fetch.Fetcher{Dir: s.Sources(), Progress: progress(events)},
 	}, nil
 }
@@ -315,8 +325,11 @@ func rows(g *plan.Graph, results map[string]*build.Result, only []string) []ui.R
 
 // from says in a few words where a node came from.
 func from(n *plan.Node) string {
-	if n.Provider == spec.System {
+	if n.Provider == spec.System && len(n.Sources) == 0 {
 		return "of this machine"
+	}
+	if n.Provider == spec.External {
+		return "left out: of the machine that uses the bundle"
 	}
 	var words []string
 	for _, s := range n.Sources {
@@ -325,6 +338,10 @@ func from(n *plan.Node) string {
 			words = append(words, "workspace "+s.Workspace)
 		case s.Commit != "":
 			words = append(words, s.Name+" "+s.Commit[:12])
+		case spec.SetOf(s.Name) != "": // it would fill the page
+			if set := spec.SetOf(s.Name); !slices.Contains(words, set) {
+				words = append(words, set)
+			}
 		case s.Package != "":
 			words = append(words, s.Package)
 		default:

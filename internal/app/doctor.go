@@ -3,7 +3,9 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,8 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/source"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // DoctorOptions are the options of doctor.
@@ -88,10 +92,17 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 		return m
 	}
 	var disk, memory, result int64
-	work := false                 // whether there is something to do
-	want := map[string][]string{} // tool → components
+	work := false                  // whether there is something to do
+	want := map[string][]string{}  // tool → components
+	other := map[string][]string{} // host other than this machine → components
 	for _, n := range g.Nodes {
 		for _, tool := range n.Tools {
+			if tool == "c++" && n.Host != plan.AnyHost && n.Host != g.Build {
+				if n.Enabled && !forecast[n.ID].Cached {
+					other[n.Host] = append(other[n.Host], n.Component)
+				}
+				continue
+			}
 			if ownLLVM := strings.HasPrefix(tool, "llvm") && buildsLLVM(g, n); n.Enabled && !forecast[n.ID].Cached && !ownLLVM {
 				want[tool] = append(want[tool], n.Component)
 			}
@@ -120,6 +131,12 @@ func (a *App) examine(ctx context.Context, p *spec.Project, m *machine.Machine, 
 	}
 	if len(want["c++"]) > 0 {
 		needs.Probes = append(needs.Probes, compilerProbe(look, a.chosen("STONEMASON_CC", "STONEMASON_CXX"), want["c++"]))
+	}
+	if m.Platform.OS == "darwin" && len(want["c++"]) > 0 || m.MacSDK != "" {
+		needs.Probes = append(needs.Probes, sdkProbe(look, want["c++"]))
+	}
+	for _, host := range slices.Sorted(maps.Keys(other)) {
+		needs.Probes = append(needs.Probes, crossProbe(look, host, other[host]))
 	}
 	if always || work {
 		needs.Probes = append(needs.Probes, isolationProbe(m))
@@ -165,7 +182,7 @@ func isolationProbe(m *machine.Machine) doctor.Probe {
 func buildsLLVM(g *plan.Graph, n *plan.Node) bool {
 	return slices.ContainsFunc(n.Build, func(id string) bool {
 		dep := g.Node(id)
-		return dep.Component == "amd-llvm" && dep.Provider != spec.System
+		return dep != nil && dep.Component == "amd-llvm" && dep.Provider != spec.System && dep.Provider != spec.External
 	})
 }
 
@@ -208,6 +225,54 @@ func llvmDevProbe(look again, why []string) doctor.Probe {
 		item := doctor.Item{Name: "llvm-dev", Want: "LLVM's headers, libraries and CMake files", Why: strings.Join(why, ", "), Status: doctor.Missing}
 		if m.LLVM != nil && m.LLVM.HasDev {
 			item.Status, item.Found, item.Path = doctor.OK, m.LLVM.Version, m.LLVM.Prefix
+		}
+		return item
+	}
+}
+
+// sdkProbe looks for the macOS SDK of a Mac, or the one that the user names.
+func sdkProbe(look again, why []string) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
+		item := doctor.Item{Name: "macos-sdk", Want: "headers and stubs of macOS " + platform.MacOSFloor + " or newer", Why: strings.Join(why, ", ")}
+		found, err := look(false).SDK(ctx)
+		if err != nil {
+			found, err = look(true).SDK(ctx)
+		}
+		if err != nil {
+			item.Status, item.Found, item.Packages = doctor.Missing, err.Error(), map[string][]string{}
+			item.Suggest = "name another folder with " + sdk.Variable + ", or unset it"
+			if errors.Is(err, sdk.ErrNone) {
+				item.Suggest = sdk.InstallHint
+			}
+			return item
+		}
+		item.Status, item.Found, item.Path = doctor.OK, found.Name, found.Path
+		return item
+	}
+}
+
+// crossProbe looks for compilers that make programs for another machine.
+func crossProbe(look again, host string, why []string) doctor.Probe {
+	return func(ctx context.Context) doctor.Item {
+		item := doctor.Item{Name: "cross-" + host, Want: "compilers for " + host, Why: strings.Join(why, ", "), Status: doctor.Missing}
+		p, err := platform.Parse(host)
+		if err != nil {
+			item.Found = err.Error()
+			return item
+		}
+		m := look(false)
+		t, err := m.Cross(p, "")
+		if err != nil {
+			m = look(true)
+			t, err = m.Cross(p, "")
+		}
+		if err != nil {
+			item.Found = err.Error()
+			return item
+		}
+		item.Status, item.Path = doctor.OK, t.CXX
+		if item.Found = filepath.Base(t.CXX); p.OS == "darwin" {
+			item.Found = "LLVM " + m.LLVMVersion()
 		}
 		return item
 	}

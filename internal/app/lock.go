@@ -66,7 +66,7 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 		for _, name := range slices.Sorted(maps.Keys(set.Sources)) {
 			source := set.Sources[name]
 			source.Trees = knownTrees(p.Lock, channel, name, source.Commit)
-			if d := release.Pins[name].Debian; d != nil {
+			if d := release.Debian(name); d != nil {
 				if err := lockDebian(ctx, apt, *d, &source); err != nil {
 					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
 				}
@@ -75,7 +75,7 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 				}
 			}
 			if source.SHA256 != "" && source.Size == 0 {
-				if err := learnSize(ctx, &fetch.Fetcher{Dir: s.Sources()}, name, &source); err != nil {
+				if err := learnSize(ctx, &fetch.Fetcher{Dir: s.Sources()}, name, a.addresses(p, source.URLs), &source); err != nil {
 					return exit.With(exit.Source, fmt.Errorf("lock: %s: %w", name, err))
 				}
 			}
@@ -91,8 +91,8 @@ func (a *App) Lock(ctx context.Context, o LockOptions) error {
 
 // learnSize fetches a plain file once, holds it to its pinned hash, and notes
 // how long it is: a download of unknown length cannot be bounded.
-func learnSize(ctx context.Context, f *fetch.Fetcher, name string, source *spec.LockedSource) error {
-	sum, size, _, err := f.Learn(ctx, fetch.Request{Name: name, URLs: source.URLs})
+func learnSize(ctx context.Context, f *fetch.Fetcher, name string, urls []string, source *spec.LockedSource) error {
+	sum, size, _, err := f.Learn(ctx, fetch.Request{Name: name, URLs: urls})
 	if err != nil {
 		return err
 	}

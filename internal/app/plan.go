@@ -172,6 +172,8 @@ func doing(n plannedNode) string {
 	switch {
 	case n.Cached:
 		return "restore"
+	case n.Provider == spec.External:
+		return "leave out (external)"
 	case n.Outcome == "adopted":
 		return "adopt (" + string(n.Provider) + ")"
 	case n.Provider == spec.Source:

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stonemason-hip/stonemason/toolchain/macho"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -47,9 +48,12 @@ type Options struct {
 	// ExecTimeout bounds one run of a program; 0 is 20 s.
 	ExecTimeout time.Duration
 	// Floor are the newest symbol versions that the bundle may ask of the base
-	// system, by family: GLIBC → 2.36. A family that is not named is only
-	// reported.
+	// system, by family: GLIBC → 2.36, and macOS → 14.0 for the macOS that its
+	// images may need. A family that is not named is only reported.
 	Floor map[string]string
+	// System knows what macOS exports, for images of macOS; nil leaves their
+	// imports from it unchecked.
+	System SystemLibraries
 	// Jobs is how many files are looked at, and programs run, at once; 0 is
 	// the number of processors.
 	Jobs int
@@ -103,6 +107,11 @@ func Run(ctx context.Context, root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit of %s: %w", root, err)
 	}
+	if v, ok := o.Floor[FamilyMacOS]; ok {
+		if _, err := macho.ParseVersion(v); err != nil {
+			return nil, fmt.Errorf("audit of %s: the newest macOS that it may need: %w", root, err)
+		}
+	}
 	dir, err := os.OpenRoot(abs)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -122,11 +131,13 @@ func Run(ctx context.Context, root string, o Options) (*Report, error) {
 	for _, f := range a.formats {
 		a.add(f.finish(a.report)...)
 	}
+	a.report.wrongPlatform()
 	if o.Execute {
 		if err := a.execute(ctx, abs); err != nil {
 			return nil, fmt.Errorf("audit of %s: %w", abs, err)
 		}
 	}
+	a.report.Findings = a.tree.group(a.report.Findings)
 	a.report.Elapsed = time.Since(start)
 	a.report.sort()
 	return a.report, nil
@@ -136,19 +147,25 @@ func (a *auditor) add(findings ...Finding) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, f := range findings {
-		if a.opts.Partial && (f.Rule == ruleELFNeeded || f.Rule == ruleELFUnused || f.Rule == ruleLinkDangling) {
+		if a.opts.Partial && slices.Contains(wholeBundle(), f.Rule) {
 			continue
 		}
 		a.report.Add(f)
 	}
 }
 
-// files looks into every regular file, the largest first, so that no worker is
+// wholeBundle are the rules that a part of a bundle cannot be judged by.
+func wholeBundle() []string {
+	return []string{ruleELFNeeded, ruleELFUnused, ruleLinkDangling, ruleHardLink,
+		ruleMachONeeded, ruleMachOSymbol, ruleMachOIDMissing, ruleMachORPathUnused, ruleMachORPathLent}
+}
+
+// files looks into every regular file once, however many names it has, the largest first, so that no worker is
 // left alone with it at the end.
 func (a *auditor) files(ctx context.Context) error {
 	var list []*entry
 	for _, e := range a.tree.entries {
-		if e.mode.IsRegular() {
+		if e.mode.IsRegular() && e.first() {
 			list = append(list, e)
 		}
 	}
@@ -189,12 +206,16 @@ func (a *auditor) file(ctx context.Context, e *entry) error {
 		return fmt.Errorf("read %s: %w", e.path, err)
 	}
 	a.add(a.script(e, head)...)
+	var judges []judge
 	for _, format := range a.formats {
 		if format.sniff(head) {
-			program, findings := format.load(e, f)
-			a.add(findings...)
-			if program {
+			l := format.load(e, f)
+			a.add(l.findings...)
+			if l.program {
 				a.program(e, false)
+			}
+			if l.judge != nil {
+				judges = append(judges, l.judge)
 			}
 		}
 	}
@@ -205,9 +226,12 @@ func (a *auditor) file(ctx context.Context, e *entry) error {
 		}
 		a.add(findings...)
 	}
-	hits, err := buf.scan(ctx, f, isText(head), a.patterns)
+	hits, err := buf.scan(ctx, f, isText(head), a.patterns, judges...)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", e.path, err)
+	}
+	for _, j := range judges {
+		a.add(j.findings()...)
 	}
 	for _, h := range hits {
 		what := fmt.Sprintf("holds the build path %s at byte %d", h.pattern.path, h.first)
@@ -230,5 +254,7 @@ func (a *auditor) program(e *entry, script bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.programs = append(a.programs, program{e.path, script})
+	for _, name := range e.names() {
+		a.programs = append(a.programs, program{name, script})
+	}
 }

@@ -21,8 +21,10 @@ type elfFormat struct {
 	floor    map[string]string
 	tree     *tree
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// images has a file under each of its names, files counts it once.
 	images map[string]*elfImage
+	files  int
 }
 
 type elfImage struct {
@@ -32,22 +34,25 @@ type elfImage struct {
 
 func (f *elfFormat) sniff(head []byte) bool { return elf.IsELF(head) }
 
-func (f *elfFormat) load(e *entry, r io.ReaderAt) (bool, []Finding) {
+func (f *elfFormat) load(e *entry, r io.ReaderAt) loaded {
 	img, err := elf.Read(r, e.size)
 	if err != nil {
-		return false, []Finding{finding(e.path, ruleELFDamaged, "cannot be read: "+err.Error(), "make it again")}
+		return loaded{findings: []Finding{finding(e.path, ruleELFDamaged, "cannot be read: "+err.Error(), "make it again")}}
 	}
 	if img.Machine == elf.MachineAMDGPU || img.Type == delf.ET_REL {
 		// Code for a GPU is what the bundle is about, and relocatable objects
 		// may be for any target that its compilers have.
-		return false, nil
+		return loaded{}
 	}
 	if p, ok := img.Platform(); !ok || p != f.platform {
-		return false, []Finding{finding(e.path, ruleELFMachine,
-			fmt.Sprintf("is for %s, in a bundle for %s", img.MachineName(), f.platform), "build it for "+f.platform.String())}
+		return loaded{findings: []Finding{finding(e.path, ruleELFMachine,
+			fmt.Sprintf("is for %s, in a bundle for %s", img.MachineName(), f.platform), "build it for "+f.platform.String())}}
 	}
 	f.mu.Lock()
-	f.images[e.path] = &elfImage{Image: img, path: e.path}
+	f.files++
+	for _, name := range e.names() {
+		f.images[name] = &elfImage{Image: img, path: name}
+	}
 	f.mu.Unlock()
 	var out []Finding
 	if img.Program() && e.mode.Perm()&0o111 == 0 && path.Base(path.Dir(e.path)) == "bin" {
@@ -56,12 +61,12 @@ func (f *elfFormat) load(e *entry, r io.ReaderAt) (bool, []Finding) {
 	if want := elf.Interpreter(f.platform); img.Program() && img.Interp != "" && img.Interp != want {
 		out = append(out, finding(e.path, ruleELFInterp, fmt.Sprintf("starts through %q", img.Interp), "link it with --dynamic-linker="+want))
 	}
-	return img.Program(), out
+	return loaded{program: img.Program(), findings: out}
 }
 
 func (f *elfFormat) finish(r *Report) []Finding {
 	var out []Finding
-	r.Images += len(f.images)
+	r.Images += f.files
 	newest := map[string]Floor{}
 	closure := &elfClosure{format: f, seen: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(f.images)) {

@@ -43,6 +43,9 @@ type Floor struct {
 // maxShown is how many findings of one rule Table shows.
 const maxShown = 50
 
+// leastWidth is the narrowest terminal that lines are broken for.
+const leastWidth = 40
+
 // Add adds findings.
 func (r *Report) Add(findings ...Finding) { r.Findings = append(r.Findings, findings...) }
 
@@ -83,8 +86,9 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(out)
 }
 
-// Table writes the report for a person, in lines of at most width columns; a
-// width below 40 does not break lines.
+// Table writes the report for a person, in lines of at most width columns. A
+// width below 40, which is that of no terminal, gives each finding one line of
+// any length: severity, rule, file, what, fix.
 func (r *Report) Table(w io.Writer, width int) error {
 	r.sort()
 	var b strings.Builder
@@ -101,11 +105,26 @@ func (r *Report) Table(w io.Writer, width int) error {
 		wrap(&b, "needs of the system: "+strings.Join(parts, ", "), "", width)
 	}
 	shown := map[string]int{}
+	longest := 0
 	for _, f := range r.Findings {
+		longest = max(longest, len(f.Rule))
+	}
+	for k, f := range r.Findings {
 		if f.Severity == Info && f.Rule == ruleGlibc {
 			continue // The line above says it.
 		}
 		if shown[f.Rule]++; shown[f.Rule] > maxShown {
+			continue
+		}
+		if width < leastWidth {
+			if k == 0 {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "%-7s  %-*s  %s: %s", f.Severity, longest, f.Rule, clean(f.File), clean(f.What))
+			if f.Fix != "" {
+				b.WriteString("; fix: " + clean(f.Fix))
+			}
+			b.WriteString("\n")
 			continue
 		}
 		fmt.Fprintf(&b, "\n%-7s  %s  %s\n", f.Severity, f.Rule, clean(f.File))
@@ -166,7 +185,7 @@ func wrap(b *strings.Builder, text, indent string, width int) {
 	empty := true
 	for _, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
-		if !empty && width >= 40 && used+1+n > width {
+		if !empty && width >= leastWidth && used+1+n > width {
 			b.WriteString(line + "\n")
 			line, used, empty = indent, utf8.RuneCountInString(indent), true
 		}

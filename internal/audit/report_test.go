@@ -47,6 +47,22 @@ warning  elf-runpath-unused  bin/b
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 	b.Reset()
+	if err := sample().Table(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	want = `audit of /some/where for linux-amd64: 1 file, 3.0 MiB, 2 images, 1 program run
+needs of the system: GLIBC 2.34
+
+error    elf-needed-outside  bin/a: needs libz.so.1, which its RUNPATH does not find and the base system does not have; fix: set RUNPATH
+error    of-the-caller       "odd\nname:x": is odd
+warning  elf-runpath-unused  bin/b: searches "$ORIGIN/x", where nothing is that it needs; fix: leave it out
+
+2 errors, 1 warning
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	b.Reset()
 	many := &Report{}
 	for range 60 {
 		many.Add(finding(strings.Repeat("x", len(many.Findings)+1), ruleMode, "has mode 0600", "set it"))

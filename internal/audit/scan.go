@@ -86,9 +86,10 @@ func newBuffer(patterns []pattern, chunk int) *buffer {
 }
 
 // scan searches a file for the patterns. Chunks overlap so that each match is
-// seen whole, with its neighbours, exactly once.
-func (buf *buffer) scan(ctx context.Context, r io.ReaderAt, text bool, patterns []pattern) ([]hit, error) {
-	if len(patterns) == 0 {
+// seen whole, with its neighbours, exactly once. Each judge is given each byte
+// once.
+func (buf *buffer) scan(ctx context.Context, r io.ReaderAt, text bool, patterns []pattern, judges ...judge) ([]hit, error) {
+	if len(patterns) == 0 && len(judges) == 0 {
 		return nil, nil
 	}
 	hits := make([]hit, len(patterns))
@@ -99,11 +100,16 @@ func (buf *buffer) scan(ctx context.Context, r io.ReaderAt, text bool, patterns 
 			return nil, err
 		}
 		n, err := r.ReadAt(buf.b[have:], base+int64(have))
-		have += n
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return nil, err
 		}
+		for _, j := range judges {
+			if _, err := j.Write(buf.b[have : have+n]); err != nil {
+				return nil, err
+			}
+		}
+		have += n
 		view := buf.b[:have]
 		to := have - buf.ahead
 		if last {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Bounds on a bundle. A full one has some 20,000 files; links are followed as
@@ -17,6 +18,7 @@ import (
 const (
 	maxEntries = 2_000_000
 	maxFollow  = 40
+	maxNames   = 4 // Of a hard-linked file that a finding lists.
 )
 
 // entry is one name of the tree.
@@ -25,6 +27,33 @@ type entry struct {
 	mode   fs.FileMode
 	size   int64
 	target string // Of a symlink.
+	// links are all names of a hard-linked file in the tree, sorted; nil for a
+	// file that has one.
+	links []string
+	id    fileID
+}
+
+// first reports whether the entry stands for its file: the first of its names.
+func (e *entry) first() bool { return len(e.links) == 0 || e.links[0] == e.path }
+
+// names are all names that the entry's file has in the tree.
+func (e *entry) names() []string {
+	if len(e.links) == 0 {
+		return []string{e.path}
+	}
+	return e.links
+}
+
+// fileID is a file's identity, and how many names it has anywhere.
+type fileID struct{ dev, ino, names uint64 }
+
+func identity(info fs.FileInfo) fileID {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fileID{}
+	}
+	// The types of these fields differ between systems.
+	return fileID{uint64(st.Dev), uint64(st.Ino), uint64(st.Nlink)}
 }
 
 // tree is a bundle's names.
@@ -37,6 +66,7 @@ type tree struct {
 // walk lists a folder without following a symlink.
 func walk(ctx context.Context, root *os.Root) (*tree, error) {
 	t := &tree{entries: map[string]*entry{}, base: map[string][]string{}}
+	linked := map[fileID][]*entry{}
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if d != nil && d.IsDir() && t.entries[name] != nil && os.IsPermission(err) {
@@ -60,6 +90,11 @@ func walk(ctx context.Context, root *os.Root) (*tree, error) {
 				return err
 			}
 		}
+		if e.mode.IsRegular() {
+			if e.id = identity(info); e.id.names > 1 {
+				linked[e.id] = append(linked[e.id], e)
+			}
+		}
 		t.entries[name] = e
 		t.base[path.Base(name)] = append(t.base[path.Base(name)], name)
 		return nil
@@ -67,7 +102,49 @@ func walk(ctx context.Context, root *os.Root) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, group := range linked {
+		if len(group) < 2 {
+			continue
+		}
+		var names []string
+		for _, e := range group {
+			names = append(names, e.path)
+		}
+		slices.Sort(names)
+		for _, e := range group {
+			e.links = names
+		}
+	}
 	return t, nil
+}
+
+// group makes one finding of those that say the same of several names of one
+// file, and says which other names the file has.
+func (t *tree) group(findings []Finding) []Finding {
+	seen := map[Finding]bool{}
+	var out []Finding
+	for _, f := range findings {
+		e := t.entries[f.File]
+		if e == nil || len(e.links) == 0 {
+			out = append(out, f)
+			continue
+		}
+		f.File = ""
+		if seen[f] {
+			continue
+		}
+		seen[f] = true
+		others := slices.DeleteFunc(slices.Clone(e.links), func(name string) bool { return name == e.path })
+		more := ""
+		if len(others) > maxNames {
+			more = fmt.Sprintf(" and %d more", len(others)-maxNames)
+			others = others[:maxNames]
+		}
+		f.File = e.path
+		f.What += " (one file with " + strings.Join(others, ", ") + more + ")"
+		out = append(out, f)
+	}
+	return out
 }
 
 // outcome is where a path leads.
@@ -135,6 +212,10 @@ func (t *tree) check() []Finding {
 			out = append(out, t.checkLink(e)...)
 		case e.mode.IsRegular(), e.mode.IsDir():
 			out = append(out, checkMode(e)...)
+			if n := uint64(len(e.names())); e.mode.IsRegular() && e.first() && e.id.names > n {
+				out = append(out, finding(name, ruleHardLink, fmt.Sprintf("has %s outside the bundle too, where an edit would change it", count(int(e.id.names-n), "name")),
+					"copy the bundle, so that the file is its own"))
+			}
 		default:
 			out = append(out, finding(name, ruleSpecial, "is a "+kind(e.mode), "leave it out of the bundle"))
 		}

@@ -61,12 +61,23 @@ func (b *Builder) access(r *step.Run, writable []string) sandbox.Access {
 		a.Writable = append(a.Writable, filepath.Join(r.Work, dir))
 	}
 	a.Writable = append(a.Writable, writable...)
+	if r.Launcher != "" {
+		a.Writable = append(a.Writable, b.compilerCache())
+	}
 	programs := slices.Collect(maps.Values(r.Tools))
 	if r.CC != nil && r.CXX != nil {
 		programs = append(programs, r.CC.Path, r.CXX.Path)
 	}
 	for _, path := range programs {
 		a.Readable = append(a.Readable, sandbox.Program(path, homes)...)
+	}
+	if r.Cross != nil {
+		for _, path := range r.Cross.Files() {
+			a.Readable = append(a.Readable, sandbox.Program(path, homes)...)
+		}
+		if r.Cross.Sysroot != "" {
+			a.Readable = append(a.Readable, r.Cross.Sysroot)
+		}
 	}
 	if r.LLVM != nil {
 		a.Readable = append(a.Readable, r.LLVM.Prefix)

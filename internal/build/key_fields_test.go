@@ -51,7 +51,7 @@ func newKeyed(t *testing.T) *keyed {
 		k.contents[name+"@linux-arm64"] = k.contents[n.ID]
 	}
 	cc := &hostcc.Compiler{Version: "12.2.0", Digest: "cc"}
-	k.builder = &Builder{Graph: graph, Sources: &source.Provider{Root: root}, Machine: &machine.Machine{CC: cc, CXX: cc, Tools: map[string]string{"cmake": filepath.Join(root, "one", "file")}}}
+	k.builder = &Builder{Graph: graph, Sources: &source.Provider{Root: root}, Machine: &machine.Machine{Platform: platform.Platform{OS: "linux", Arch: "amd64"}, CC: cc, CXX: cc, Tools: map[string]string{"cmake": filepath.Join(root, "one", "file")}}}
 	return k
 }
 
@@ -141,6 +141,7 @@ func TestEveryFieldOfANodeIsInTheKeyOrHarmless(t *testing.T) {
 		"Enabled":        "only enabled nodes have a key",
 		"Why":            "only shown",
 		"PulledBy":       "only shown",
+		"Sysroot":        "who is built with it has its content in the key",
 		"ForBuild":       "decides about the bundle, not about the artifact",
 		"ProviderNote":   "only shown",
 		"Outcome":        "the word for a success in the summary",
@@ -389,26 +390,29 @@ func TestEveryFieldOfAComponentReachesTheKeyOrIsHarmless(t *testing.T) {
 		"Exceptions":  func(c *spec.Component) { c.Exceptions = []spec.Exception{{Rule: "leak", Globs: []string{"x"}}} },
 		"Checks":      func(c *spec.Component) { c.Checks = []spec.Check{{Exists: "x"}} },
 	}, map[string]string{
-		"Schema":   "the number of the file format",
-		"Summary":  "only shown",
-		"Group":    "only switches",
-		"License":  "goes into the bill of materials, which is made with the bundle",
-		"Homepage": "goes into the bill of materials, which is made with the bundle",
-		"Presets":  "only switches",
-		"When":     "only switches",
-		"Because":  "only shown",
-		"Planned":  "only switches",
-		"Estimate": "what was expected changes no result",
+		"Schema":    "the number of the file format",
+		"Summary":   "only shown",
+		"Group":     "only switches",
+		"BuildOnly": "only leaves it out of bundles",
+		"Sysroot":   "who is built with it has its content in the key",
+		"License":   "goes into the bill of materials, which is made with the bundle",
+		"Homepage":  "goes into the bill of materials, which is made with the bundle",
+		"Presets":   "only switches",
+		"When":      "only switches",
+		"Because":   "only shown",
+		"Planned":   "only switches",
+		"Estimate":  "what was expected changes no result",
 	})
 }
 
 func TestEveryFieldOfAProviderReachesTheKeyOrIsHarmless(t *testing.T) {
 	checkSpec(t, func(c *spec.Component) *spec.Provider { return &c.Providers[0] }, map[string]func(*spec.Provider){
-		"Kind":   func(p *spec.Provider) { p.Kind = spec.System },
-		"Recipe": func(p *spec.Provider) { p.Recipe = "q" },
-		"With":   func(p *spec.Provider) { p.With = values(t, "text: y") },
-		"Needs":  func(p *spec.Provider) { p.Needs.Build = []string{"other"} },
-		"Tools":  func(p *spec.Provider) { p.Tools = []string{"c++"} },
+		"Kind":    func(p *spec.Provider) { p.Kind = spec.System },
+		"Recipe":  func(p *spec.Provider) { p.Recipe = "q" },
+		"With":    func(p *spec.Provider) { p.With = values(t, "text: y") },
+		"Sources": func(p *spec.Provider) { p.Sources = map[spec.Channel][]spec.SourceRef{spec.Debian: {{From: "t"}}} },
+		"Needs":   func(p *spec.Provider) { p.Needs.Build = []string{"other"} },
+		"Tools":   func(p *spec.Provider) { p.Tools = []string{"c++"} },
 	}, map[string]string{
 		"When":     "only chooses; what was chosen is in the key",
 		"Estimate": "what was expected changes no result",
@@ -427,6 +431,7 @@ func TestEveryFieldOfASourceRefReachesTheKey(t *testing.T) {
 
 func TestEveryFieldOfNeedsReachesTheKeyOrIsHarmless(t *testing.T) {
 	checkSpec(t, func(c *spec.Component) *spec.Needs { return &c.Needs }, map[string]func(*spec.Needs){
-		"Build": func(n *spec.Needs) { n.Build = append(n.Build, "other") },
+		"Build":  func(n *spec.Needs) { n.Build = append(n.Build, "other") },
+		"Native": func(n *spec.Needs) { n.Native = append(n.Native, "other") },
 	}, map[string]string{"Runtime": "no build step reads them; the bundle does"})
 }

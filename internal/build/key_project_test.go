@@ -40,7 +40,7 @@ func checked() []reflect.Type {
 		reflect.TypeFor[spec.SliceRule](), reflect.TypeFor[spec.Check](), reflect.TypeFor[spec.Exception](),
 		reflect.TypeFor[spec.Component](), reflect.TypeFor[spec.Provider](), reflect.TypeFor[spec.SourceRef](), reflect.TypeFor[spec.Needs](),
 		reflect.TypeFor[spec.Config](), reflect.TypeFor[spec.Toggle](), reflect.TypeFor[spec.Recipe](), reflect.TypeFor[spec.Param](), reflect.TypeFor[spec.StepDecl](),
-		reflect.TypeFor[spec.Release](), reflect.TypeFor[spec.Pin](), reflect.TypeFor[spec.DebianPin](), reflect.TypeFor[spec.LockedSet](), reflect.TypeFor[spec.LockedSource](),
+		reflect.TypeFor[spec.Release](), reflect.TypeFor[spec.Pin](), reflect.TypeFor[spec.DebianPin](), reflect.TypeFor[spec.PackageSet](), reflect.TypeFor[spec.LockedSet](), reflect.TypeFor[spec.LockedSource](),
 	}
 }
 
@@ -161,8 +161,9 @@ func TestEveryFieldOfAReleaseReachesTheKeyOrIsHarmless(t *testing.T) {
 	// gone through in their place. What a lock adds of its own is checked
 	// against the pins by plan.CheckLock.
 	known := map[reflect.Type]string{
-		reflect.TypeFor[spec.Pin]():          "Commit Debian URL SHA256 Size Version Strip",
+		reflect.TypeFor[spec.Pin]():          "Commit Packages Debian URL SHA256 Size Version Strip",
 		reflect.TypeFor[spec.DebianPin]():    "Suite Source Binary Arch Version File",
+		reflect.TypeFor[spec.PackageSet]():   "Arch Suites",
 		reflect.TypeFor[spec.LockedSet]():    "Release Sources",
 		reflect.TypeFor[spec.LockedSource](): "Version Commit Trees URLs Package Suite Pool SHA256 Size Strip",
 	}

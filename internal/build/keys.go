@@ -1,9 +1,9 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -13,8 +13,8 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
-	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Key is the key of a node, given the contents of what it needs. Everything
@@ -118,12 +118,9 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 		return nil
 	}
 	build := b.Machine.Platform
-	host := build
-	if n.Host != plan.AnyHost {
-		var err error
-		if host, err = platform.Parse(n.Host); err != nil {
-			return err
-		}
+	host, err := b.host(n)
+	if err != nil {
+		return err
 	}
 	r := &step.Run{
 		Build: build, Host: host,
@@ -134,6 +131,14 @@ func (b *Builder) command(k *lines, n *plan.Node, typed step.Step) error {
 	for _, id := range n.Build {
 		name := b.Graph.Node(id).Component
 		r.Deps[name] = "${dep." + name + "}"
+	}
+	if b.compilesFor(n, host) {
+		t := cross.Toolchain{Host: host}
+		if host.OS == "darwin" {
+			t = cross.Darwin(host, "${cross}", cmp.Or(b.sysroot(n, r.Deps), "${sdk}"))
+			r.CC, r.CXX, r.Sysroot = &hostcc.Compiler{Path: t.CC}, &hostcc.Compiler{Path: t.CXX}, t.Sysroot
+		}
+		r.Cross = &t
 	}
 	_, toolchain, argv, err := s.Toolchain(r, func(value string) (string, error) { return value, nil })
 	if err != nil {
@@ -152,14 +157,38 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 		switch tool {
 		case "ninja":
 			// It runs what CMake wrote and adds nothing.
+		case "ccache":
+			// What it remembers is what the compiler would make.
 		case "c++":
+			host, err := b.host(n)
+			if err != nil {
+				return err
+			}
+			if host != b.Machine.Platform {
+				id, err := b.Machine.CrossIdentity(ctx, host)
+				if err != nil {
+					return fmt.Errorf("%s: %w", n.ID, err)
+				}
+				k.Add("cross", id)
+				if host.OS == "darwin" && b.sysroot(n, nil) == "" {
+					if err := b.sdkLine(ctx, k, n); err != nil {
+						return err
+					}
+				}
+				continue
+			}
 			if b.Machine.CC == nil || b.Machine.CXX == nil {
 				return fmt.Errorf("%s needs a C and a C++ compiler, and the machine has none: go tool mage doctor", n.ID)
 			}
 			k.Add("cc", fmt.Sprintf("%s %s %s", b.Machine.CC.Kind, b.Machine.CC.Version, b.Machine.CC.Digest))
 			k.Add("cxx", fmt.Sprintf("%s %s %s", b.Machine.CXX.Kind, b.Machine.CXX.Version, b.Machine.CXX.Digest))
 			if b.Machine.Platform.OS == "darwin" {
-				k.Add("sdk", sdk("/", os.Getenv("DEVELOPER_DIR")))
+				if err := b.sdkLine(ctx, k, n); err != nil {
+					return err
+				}
+				if b.Machine.LLVM != nil { // its archiver is used
+					k.Add("ar", "llvm "+b.Machine.LLVMVersion())
+				}
 			}
 		case "llvm", "llvm-dev":
 			if tool == "llvm-dev" && slices.Contains(tools, "llvm") {
@@ -184,12 +213,22 @@ func (b *Builder) machineLines(ctx context.Context, k *key.Builder, n *plan.Node
 	return nil
 }
 
+// sdkLine adds the macOS SDK that this machine has.
+func (b *Builder) sdkLine(ctx context.Context, k *key.Builder, n *plan.Node) error {
+	found, err := b.Machine.SDK(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.ID, err)
+	}
+	k.Add("sdk", found.Key())
+	return nil
+}
+
 // llvmFromGraph is the node that brings LLVM for a build, when it is built
 // from source and so holds LLVM's headers, libraries and CMake files.
 func (b *Builder) llvmFromGraph(n *plan.Node) *plan.Node {
 	i := slices.IndexFunc(n.Build, func(id string) bool {
 		dep := b.Graph.Node(id)
-		return dep.Component == "amd-llvm" && dep.Provider != spec.System
+		return dep.Component == "amd-llvm" && dep.Provider != spec.System && dep.Provider != spec.External
 	})
 	if i < 0 {
 		return nil

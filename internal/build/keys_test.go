@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,8 +49,56 @@ func TestTheCommandsOfConfigureAreInTheKey(t *testing.T) {
 	// For another host the same steps tell CMake another system.
 	n := configured()
 	n.Host = "linux-arm64"
+	k.builder.Machine.CrossPath = []string{crossCompilers(t)}
 	if text := k.key(t, n); !strings.Contains(text, `set(CMAKE_SYSTEM_PROCESSOR "aarch64")`) {
 		t.Errorf("the key of a cross build names no processor:\n%s", text)
+	}
+}
+
+// crossCompilers is a folder with programs by the names of cross compilers for
+// ARM64: this machine's own.
+func crossCompilers(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, program := range map[string]string{
+		"gcc": "gcc", "g++": "g++", "ar": "ar", "ranlib": "ranlib", "nm": "nm", "strip": "strip",
+		"objcopy": "objcopy", "objdump": "objdump", "readelf": "readelf", "ld": "ld",
+	} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, "aarch64-linux-gnu-"+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The compilers that make programs for another machine are in the key in place
+// of this machine's.
+func TestCrossCompilersAreInTheKey(t *testing.T) {
+	k := newKeyed(t)
+	n := configured()
+	n.Host = "linux-arm64"
+	dir := crossCompilers(t)
+	k.builder.Machine.CrossPath = []string{dir}
+	was := k.key(t, n)
+	if strings.Contains(was, "\ncc=") || !strings.Contains(was, "\ncross=GNU ") {
+		t.Errorf("the key names other compilers:\n%s", was)
+	}
+	k.builder.Machine.CXX = &hostcc.Compiler{Version: "12.2.0", Digest: "other"}
+	if k.key(t, n) != was {
+		t.Error("this machine's own compiler, which compiles nothing here, changes the key")
+	}
+	k = newKeyed(t)
+	k.builder.Machine.CrossPath = []string{dir}
+	strip := filepath.Join(dir, "aarch64-linux-gnu-strip")
+	if err := errors.Join(os.Remove(strip), os.WriteFile(strip, []byte("other"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if k.key(t, n) == was {
+		t.Error("another strip gives the same key")
 	}
 }
 
@@ -205,49 +254,5 @@ func TestAGitWorkspaceInTheKey(t *testing.T) {
 			t.Errorf("%s: the key is that of %s", c.what, other)
 		}
 		was, seen[text] = text, c.what
-	}
-}
-
-// The SDK is named by its description, wherever the developer tools are.
-func TestSDK(t *testing.T) {
-	root := t.TempDir()
-	if got := sdk(root, ""); got != "none" {
-		t.Errorf("without one: %s", got)
-	}
-	put := func(dir, text string) {
-		t.Helper()
-		dir = filepath.Join(root, dir)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "SDKSettings.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("Library/Developer/CommandLineTools/SDKs/MacOSX.sdk", `{"CanonicalName": "macosx14.5", "Version": "14.5"}`)
-	tools := sdk(root, "")
-	if !strings.HasPrefix(tools, "macosx14.5 ") {
-		t.Errorf("of the command line tools: %s", tools)
-	}
-	put("Chosen/Platforms/MacOSX.platform/Developer/SDKs/MacOSX.sdk", `{"CanonicalName": "macosx15.0"}`)
-	if got := sdk(root, "/Chosen"); !strings.HasPrefix(got, "macosx15.0 ") {
-		t.Errorf("of DEVELOPER_DIR: %s", got)
-	}
-	if err := os.MkdirAll(filepath.Join(root, "var/db"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/Chosen", filepath.Join(root, "var/db/xcode_select_link")); err != nil {
-		t.Fatal(err)
-	}
-	if got := sdk(root, ""); !strings.HasPrefix(got, "macosx15.0 ") {
-		t.Errorf("of xcode-select: %s", got)
-	}
-	put("Chosen/Platforms/MacOSX.platform/Developer/SDKs/MacOSX.sdk", `{"CanonicalName": "macosx15.0", "more": 1}`)
-	if first, second := sdk(root, "/Chosen"), sdk(root, "/Library/Developer/CommandLineTools"); first == second || second != tools {
-		t.Errorf("two SDKs: %s, %s", first, second)
-	}
-	put("Odd/SDKs/MacOSX.sdk", "no JSON")
-	if got := sdk(root, "/Odd"); !strings.HasPrefix(got, "macosx ") {
-		t.Errorf("one that is described by other words: %s", got)
 	}
 }

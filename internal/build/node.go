@@ -46,15 +46,19 @@ func (b *Builder) failed(ev *trace.Event, n *plan.Node, err error) {
 	if _, statErr := os.Stat(b.Log(n)); statErr == nil {
 		ev.Log = b.Log(n)
 	}
-	ev.Next = "go tool mage component " + n.Component
+	host := ""
+	if n.Host != plan.AnyHost && n.Host != b.Graph.Build && !n.ForBuild {
+		host = " -host=" + n.Host
+	}
+	ev.Next = "go tool mage component " + n.Component + host
 	var se *stepError
 	if !errors.As(err, &se) {
 		return
 	}
 	ev.Step, ev.Msg = se.step, se.err.Error()
 	if slices.ContainsFunc(n.Steps, func(s plan.Step) bool { return s.Name == se.step }) {
-		ev.Next = "go tool mage step " + n.Component + " " + se.step
-		ev.Attrs = map[string]string{"shell": "go tool mage shell " + n.Component}
+		ev.Next = "go tool mage step " + n.Component + " " + se.step + host
+		ev.Attrs = map[string]string{"shell": "go tool mage shell " + n.Component + host}
 	}
 }
 
@@ -144,7 +148,7 @@ func (b *Builder) make(ctx context.Context, n *plan.Node, k key.Key, contents ma
 	defer file.Close()
 	s := &site{b: b, n: n, key: k, contents: contents, lease: lease, jobs: lease.Jobs(), work: b.Work(n, k.ID), log: file}
 	s.takeOver(ctx)
-	if err := s.open(slices.Contains(b.Rebuild, n.Component)); err != nil {
+	if err := s.open(ctx, slices.Contains(b.Rebuild, n.Component)); err != nil {
 		return err
 	}
 	ctx, end := s.watch(ctx)

@@ -106,7 +106,7 @@ func TestProgressAfterAPowerCut(t *testing.T) {
 	s := newSite(t, progress{Steps: []string{sourceMark, "00-one"}})
 	s.done = &progress{Key: s.key.ID, Steps: []string{sourceMark, "00-one"}, Boot: bootID()}
 	s.done.settle(s.work, time.Minute)
-	if err := s.open(false); err != nil {
+	if err := s.open(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := loadProgress(s.work, s.key); err != nil || left.Boot != bootID() {

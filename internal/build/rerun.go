@@ -55,9 +55,9 @@ func (s *site) enter(ctx context.Context, person bool) (err error) {
 		return err
 	}
 	if len(s.done.Steps) == 0 && !s.done.Touched {
-		err = s.open(true)
+		err = s.open(ctx, true)
 	} else {
-		err = s.furnish()
+		err = s.furnish(ctx)
 	}
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (b *Builder) Stage(ctx context.Context, n *plan.Node, k key.Key, contents m
 		return "", fmt.Errorf("build: %s is there already", work)
 	}
 	s := &site{b: b, n: n, key: k, contents: contents, jobs: max(1, b.Jobs), work: work, log: log}
-	if err := s.open(true); err != nil {
+	if err := s.open(ctx, true); err != nil {
 		return "", err
 	}
 	ctx, end := s.watch(ctx)

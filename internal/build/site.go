@@ -23,6 +23,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/trace"
+	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
@@ -76,7 +77,7 @@ const linkMemory = 4 << 30
 // left in src and build; where none is known, where a person has been at work,
 // or when fresh is wished for, all of the folder goes. The stage never stays,
 // nor do the home and the temporary files of whoever was here before.
-func (s *site) open(fresh bool) error {
+func (s *site) open(ctx context.Context, fresh bool) error {
 	var err error
 	if s.done, err = loadProgress(s.work, s.key); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (s *site) open(fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	return s.furnish()
+	return s.furnish(ctx)
 }
 
 // takeOver ends what a killed build has left running in the work folder, which
@@ -135,7 +136,7 @@ func discard(work string) error {
 
 // furnish makes the folders that steps expect, and the step.Run that names
 // them.
-func (s *site) furnish() error {
+func (s *site) furnish(ctx context.Context) error {
 	for _, dir := range []string{"home", "tmp", "build", "stage"} {
 		if err := os.MkdirAll(filepath.Join(s.work, dir), 0o755); err != nil {
 			return fmt.Errorf("build: %w", err)
@@ -150,7 +151,7 @@ func (s *site) furnish() error {
 		return fmt.Errorf("build: %w", err)
 	}
 	var err error
-	s.run, err = s.b.run(s.n, s.work, s.contents, s.lease, s.jobs)
+	s.run, err = s.b.run(ctx, s.n, s.work, s.contents, s.lease, s.jobs)
 	return err
 }
 
@@ -292,14 +293,11 @@ func (s *site) keepNinjaLog(offset int64) map[string]string {
 }
 
 // run makes the surroundings of a node's steps.
-func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
+func (b *Builder) run(ctx context.Context, n *plan.Node, work string, contents map[string]store.Content, lease *budget.Lease, jobs int) (*step.Run, error) {
 	build := b.Machine.Platform
-	host := build
-	if n.Host != plan.AnyHost {
-		var err error
-		if host, err = platform.Parse(n.Host); err != nil {
-			return nil, err
-		}
+	host, err := b.host(n)
+	if err != nil {
+		return nil, err
 	}
 	linkJobs := b.LinkJobs
 	if linkJobs == 0 {
@@ -312,11 +310,20 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		Build: build, Host: host, Work: work,
 		Source: filepath.Join(work, "src"), BuildDir: filepath.Join(work, "build"), Stage: filepath.Join(work, "stage"),
 		Lease: lease, Jobs: jobs, LinkJobs: linkJobs, Deps: map[string]string{}, Tools: b.Machine.Tools,
-		CC: b.Machine.CC, CXX: b.Machine.CXX,
+		CC: b.Machine.CC, CXX: b.Machine.CXX, Launcher: b.Machine.Tools["ccache"],
 		Env:        step.Environment(filepath.Join(work, "home"), filepath.Join(work, "tmp"), b.Machine.Path),
 		SliceOf:    step.Slicer(n.Slices),
 		Exceptions: n.Exceptions,
 		LeakPaths:  []string{work, b.Store.Root()},
+	}
+	if r.Launcher != "" {
+		if err := os.MkdirAll(b.compilerCache(), 0o755); err != nil {
+			return nil, err
+		}
+		// ccache(1), "Configuration options". Nothing of it is in a key, so it
+		// must change no result: a base_dir would, which makes paths relative
+		// where they are compiled in.
+		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")
 	}
 	// Only needs of the build: their contents are in the key, those of the
 	// runtime's are not.
@@ -327,6 +334,9 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 		}
 		r.Deps[b.Graph.Node(id).Component] = tree
 	}
+	if err := b.compilers(ctx, n, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.ID, err)
+	}
 	if slices.Contains(n.Tools, "llvm") {
 		r.LLVM = b.Machine.LLVM
 		if dep := b.llvmFromGraph(n); dep != nil {
@@ -335,6 +345,71 @@ func (b *Builder) run(n *plan.Node, work string, contents map[string]store.Conte
 	}
 	return r, nil
 }
+
+// compilers names what makes programs for a node's host when that is a Mac or
+// not this machine, and where that one's headers and libraries are.
+func (b *Builder) compilers(ctx context.Context, n *plan.Node, r *step.Run) error {
+	if n.Host == plan.AnyHost || !compiles(n) {
+		return nil
+	}
+	if r.Host.OS == "darwin" {
+		if r.Sysroot = b.sysroot(n, r.Deps); r.Sysroot == "" {
+			found, err := b.Machine.SDK(ctx)
+			if err != nil {
+				return err
+			}
+			r.Sysroot = found.Path
+		}
+	}
+	if r.Host == r.Build {
+		if install := b.Machine.LLVM; r.Host.OS == "darwin" && install != nil {
+			r.Archiver, r.Ranlib = install.Tools["llvm-ar"], install.Tools["llvm-ranlib"]
+		}
+		return nil
+	}
+	var err error
+	if r.Cross, err = b.Machine.Cross(r.Host, r.Sysroot); err != nil {
+		return err
+	}
+	r.CC, r.CXX = &hostcc.Compiler{Path: r.Cross.CC}, &hostcc.Compiler{Path: r.Cross.CXX}
+	return nil
+}
+
+// host is the platform that a node's programs are compiled for: an artifact for
+// any host is made with this machine's.
+func (b *Builder) host(n *plan.Node) (platform.Platform, error) {
+	if n.Host == plan.AnyHost {
+		return b.Machine.Platform, nil
+	}
+	return platform.Parse(n.Host)
+}
+
+// compilesFor reports whether a node's compilers make programs for another
+// machine than this.
+func (b *Builder) compilesFor(n *plan.Node, host platform.Platform) bool {
+	return host != b.Machine.Platform && compiles(n)
+}
+
+// compiles reports whether a node runs compilers of C and C++.
+func compiles(n *plan.Node) bool {
+	return slices.Contains(n.Tools, "c++") || slices.ContainsFunc(n.Steps, func(s plan.Step) bool { return s.Uses == "cmake" })
+}
+
+// sysroot is the folder of headers and libraries for a node's host: what the
+// user names, or what a component that the node needs has made; "" where the
+// compilers bring their own.
+func (b *Builder) sysroot(n *plan.Node, trees map[string]string) string {
+	for _, id := range n.Build {
+		if dep := b.Graph.Node(id); dep.Sysroot != "" {
+			return filepath.Join(trees[dep.Component], dep.Sysroot)
+		}
+	}
+	return ""
+}
+
+// compilerCache is the folder of ccache: beside the artifacts, so that it is
+// found again where they are.
+func (b *Builder) compilerCache() string { return filepath.Join(b.Store.Root(), "ccache") }
 
 // built describes an LLVM that this build has made.
 func built(prefix, version string) *llvm.Install {

@@ -83,7 +83,7 @@ func TestWhatABuildGoesOnWith(t *testing.T) {
 		"only the stage is made": {progress{Staged: []string{"00-one"}}, false, nil},
 	} {
 		s := newSite(t, c.done)
-		if err := s.open(c.fresh); err != nil {
+		if err := s.open(t.Context(), c.fresh); err != nil {
 			t.Fatal(err)
 		}
 		if got := kept(t, s.work); !slices.Equal(got, c.want) {
@@ -198,7 +198,7 @@ func TestAWorkspaceThatChangedBeforeItsCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	look()
-	if err := s.open(true); err != nil {
+	if err := s.open(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.source(t.Context()); exit.Of(err) != exit.Source || slices.Contains(s.done.Steps, sourceMark) {

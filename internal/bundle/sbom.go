@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/npm"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/sbom"
 )
@@ -24,6 +25,9 @@ func writeSBOM(w io.Writer, m *Manifest) error {
 				one.PURL, one.SHA256 = purl(s), s.SHA256
 			}
 			for _, u := range s.URLs {
+				if strings.HasPrefix(u, npm.Scheme) {
+					continue // the package URL names it: its address is each machine's own
+				}
 				one.Sources = append(one.Sources, sbom.Source{URL: u, SHA256: s.SHA256})
 			}
 		}
@@ -55,6 +59,10 @@ func purl(s plan.Source) string {
 			arch = strings.TrimSuffix(base[strings.LastIndex(base, "_")+1:], ".deb")
 		}
 		return sbom.DebianPURL("debian", name, version, arch)
+	case len(s.URLs) > 0 && strings.HasPrefix(s.URLs[0], npm.Scheme):
+		if p, err := npm.Parse(s.URLs[0]); err == nil {
+			return sbom.NPMPURL(p.Name, p.Version)
+		}
 	case s.SHA256 != "":
 		address := ""
 		if len(s.URLs) > 0 {

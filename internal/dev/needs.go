@@ -14,19 +14,26 @@ type program struct {
 	or       []string // other names of it
 	why      string
 	packages map[string][]string
-	browser  bool
+	long     bool // only the tests of a whole toolchain and of the page start it
 }
 
 // programs of the tests, beside those that building the toolchain needs. None
 // of them is skipped where it is missing.
 func programs() []program {
-	return []program{
+	list := []program{
 		{name: "bwrap", why: "isolation", packages: map[string][]string{"apt": {"bubblewrap"}, "dnf": {"bubblewrap"}}},
 		{name: "make", why: "job tokens", packages: map[string][]string{"apt": {"make"}, "dnf": {"make"}}},
 		{name: "readelf", why: "run paths", packages: map[string][]string{"apt": {"binutils"}, "dnf": {"binutils"}}},
 		{name: "xz", why: "archives", packages: map[string][]string{"apt": {"xz-utils"}, "dnf": {"xz"}}},
-		{name: "chromium", or: []string{"chromium-browser", "google-chrome"}, why: "report", browser: true, packages: map[string][]string{"apt": {"chromium"}, "dnf": {"chromium"}}},
+		{name: "chromium", or: []string{"chromium-browser", "google-chrome"}, why: "report", long: true, packages: map[string][]string{"apt": {"chromium"}, "dnf": {"chromium"}}},
 	}
+	if runtime.GOARCH == "amd64" {
+		list = append(list,
+			program{name: "aarch64-linux-gnu-g++", why: "ARM64 hosts", long: true, packages: map[string][]string{"apt": {"g++-aarch64-linux-gnu"}, "dnf": {"gcc-c++-aarch64-linux-gnu"}}},
+			program{name: "qemu-aarch64-static", why: "ARM64 hosts", long: true, packages: map[string][]string{"apt": {"qemu-user-static"}, "dnf": {"qemu-user-static-aarch64"}}},
+		)
+	}
+	return list
 }
 
 // needs is what the tests use. The scenarios and the tests of processes are
@@ -44,7 +51,7 @@ func needs(short bool) doctor.Needs {
 		return n
 	}
 	for _, p := range programs() {
-		if p.browser && short {
+		if p.long && short {
 			continue
 		}
 		n.Why[p.name] = []string{"tests of " + p.why}

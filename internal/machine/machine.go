@@ -19,6 +19,7 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // Machine is what was found.
@@ -38,6 +39,11 @@ type Machine struct {
 	CC, CXX   *hostcc.Compiler
 	CCError   error
 	GPUDriver bool
+	// MacSDK is the macOS SDK that the user names, "" for none.
+	MacSDK string
+	// CrossPath are the folders in which compilers for other processors are
+	// looked for.
+	CrossPath []string
 	// Memory in bytes, 0 when unknown.
 	Memory int64
 
@@ -47,6 +53,11 @@ type Machine struct {
 	sandbox struct {
 		once   sync.Once
 		status sandbox.Status
+	}
+	sdk struct {
+		once  sync.Once
+		found sdk.SDK
+		err   error
 	}
 	cache *statcache.Cache
 	tools sync.Map // name → digest of a tool
@@ -62,6 +73,8 @@ type Options struct {
 	LLVMPrefix string
 	// LLVMTools are the programs an LLVM must have to be usable.
 	LLVMTools []string
+	// MacSDK is the macOS SDK the user names.
+	MacSDK string
 	// CC and CXX are the compilers the user names.
 	CC, CXX string
 	// Cache remembers earlier probes; nil asks everything anew.
@@ -71,13 +84,16 @@ type Options struct {
 
 // toolNames are the programs that steps may run.
 func toolNames() []string {
-	return []string{"cmake", "ninja", "git", "patchelf", "perl", "python3"}
+	return []string{"cmake", "ninja", "git", "patchelf", "perl", "python3", "ccache"}
 }
 
 // Probe looks at the machine. What is missing is no error here: the doctor
 // reports it, and a step that needs it fails.
 func Probe(ctx context.Context, opts Options) *Machine {
-	m := &Machine{Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory, cache: opts.Cache}
+	m := &Machine{
+		Platform: platform.Native(), Tools: map[string]string{}, Memory: opts.Memory,
+		MacSDK: opts.MacSDK, CrossPath: []string{"/usr/bin"}, cache: opts.Cache,
+	}
 	for _, name := range toolNames() {
 		if path, err := exec.LookPath(name); err == nil {
 			if path, err = filepath.Abs(path); err == nil {

@@ -156,12 +156,20 @@ func TestOwnSeries(t *testing.T) {
 			continue
 		}
 		components = append(components, e.Name())
+		// The sources of the channel debian are ROCm's, but for LLVM itself.
+		version := "7.0.2+dfsg"
+		if e.Name() == "amd-llvm" {
+			version = "22.1.8"
+			if apply, _, err := s.Select(Target{Version: "23.1.0", Channel: "debian"}); err != nil || len(apply) > 0 {
+				t.Errorf("%d patches for LLVM 22 apply to 23.1.0 (%v)", len(apply), err)
+			}
+		}
 		for _, host := range []struct{ os, host string }{{"linux", "linux-amd64"}, {"darwin", "darwin-arm64"}} {
 			// Every patch is there for one of the LLVMs that are adopted, and
 			// none is skipped for another reason than LLVM's version.
 			used := map[string]bool{}
 			for _, llvm := range []string{"19.1.7", "22.1.8"} {
-				apply, skipped, err := s.Select(Target{Version: "7.0.2+dfsg", Channel: "debian", HostOS: host.os, Host: host.host, LLVM: llvm})
+				apply, skipped, err := s.Select(Target{Version: version, Channel: "debian", HostOS: host.os, Host: host.host, LLVM: llvm})
 				if err != nil {
 					t.Errorf("%s for %s: %v", e.Name(), host.host, err)
 				}
@@ -186,7 +194,7 @@ func TestOwnSeries(t *testing.T) {
 			t.Errorf("%s: %d patches for 7.0 apply to 7.14.1 (%v)", e.Name(), len(apply), err)
 		}
 	}
-	for _, want := range []string{"device-libs", "hipcc", "hipify"} {
+	for _, want := range []string{"amd-llvm", "device-libs", "hipcc", "hipify"} {
 		if !slices.Contains(components, want) {
 			t.Errorf("no patches for %s", want)
 		}

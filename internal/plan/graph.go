@@ -54,6 +54,10 @@ type Node struct {
 	// no bundle.
 	ForBuild bool `json:"for_build,omitempty"`
 
+	// Sysroot is the folder, below the node's artifact, of headers and libraries
+	// for another system; "" for what is none.
+	Sysroot string `json:"sysroot,omitempty"`
+
 	Provider     spec.ProviderKind `json:"provider,omitempty"`
 	ProviderNote string            `json:"provider_note,omitempty"`
 	Recipe       string            `json:"recipe,omitempty"`

@@ -2,7 +2,10 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stonemason-hip/stonemason/internal/spec"
 )
 
 // An artifact for any host is one node, however many hosts need it, and what
@@ -74,6 +77,62 @@ func TestAToolThatTheBuildMachineLacksBlocks(t *testing.T) {
 		"tool@darwin-arm64: not in preset compiler")
 }
 
+// What a build runs is made for the build machine, also when the result is for
+// another one; it goes into no bundle when that is all it is for.
+func TestNativeNeedsAreForTheBuildMachine(t *testing.T) {
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, native]\n")}.
+		component("lib", "presets: [compiler]", "needs: {build: [base], native: [gen]}").
+		component("base").
+		component("gen", "build_only: true")
+	g := f.resolve(t)
+	wantStates(t, g, "lib@darwin-arm64", "lib@linux-amd64", "base@darwin-arm64", "base@linux-amd64", "gen@linux-amd64")
+	if n := g.Node("lib@darwin-arm64"); !slices.Equal(n.Build, []string{"base@darwin-arm64", "gen@linux-amd64"}) {
+		t.Errorf("lib is built with %q", n.Build)
+	}
+	if n := g.Node("gen@linux-amd64"); !n.ForBuild || n.Why != "runs on the build machine, for lib" {
+		t.Errorf("gen: for the build only %v, %q", n.ForBuild, n.Why)
+	}
+	for _, n := range g.Bundled("linux-amd64") {
+		if n.Component == "gen" {
+			t.Error("gen would go into a bundle")
+		}
+	}
+}
+
+// Compilers of Linux are pointed at a sysroot to make programs for macOS, and
+// at none for this system, nor where nothing is compiled.
+func TestASysrootIsNeededToCompileForAnotherSystem(t *testing.T) {
+	const compiled = "providers: [{kind: source, recipe: copy, tools: [c++]}]"
+	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-arm64, native]\n")}.
+		component("prog", "presets: [compiler]", compiled).
+		component("text", "presets: [compiler]").
+		component("libs", "artifact: any", "presets: [compiler]", compiled).
+		component("mac-sdk", "artifact: any", "build_only: true", "sysroot: darwin")
+	g := f.resolve(t)
+	wantStates(t, g, "prog@darwin-arm64", "prog@linux-amd64", "prog@linux-arm64", "text@darwin-arm64", "text@linux-amd64", "text@linux-arm64",
+		"libs@any", "mac-sdk@any")
+	for id, want := range map[string][]string{
+		"prog@darwin-arm64": {"mac-sdk@any"}, "prog@linux-arm64": nil, "prog@linux-amd64": nil, "text@darwin-arm64": nil, "libs@any": nil,
+	} {
+		if n := g.Node(id); !slices.Equal(n.Build, want) {
+			t.Errorf("%s is built with %q, want %q", id, n.Build, want)
+		}
+	}
+	if n := g.Node("mac-sdk@any"); n.Sysroot != "." || !n.ForBuild || n.Why != "needed by prog" {
+		t.Errorf("mac-sdk: sysroot %q, for the build only %v, %q", n.Sysroot, n.ForBuild, n.Why)
+	}
+	// A person's own takes its place.
+	with := linux()
+	with.Sysroots = map[string]bool{"darwin": true}
+	own, err := Resolve(f.load(t), with, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := own.Node("prog@darwin-arm64"); len(n.Build) > 0 || own.Node("mac-sdk@any") != nil {
+		t.Errorf("with a sysroot of the user's prog is built with %q", n.Build)
+	}
+}
+
 // Conditions see the host that is planned for, not the machine that plans.
 func TestConditionsAreOfTheHost(t *testing.T) {
 	f := files{"therock.yaml": config("hosts: [darwin-arm64, linux-amd64, darwin-arm64]\n")}.
@@ -100,4 +159,40 @@ func TestConditionsAreOfTheHost(t *testing.T) {
 func TestNativeIsTheBuildMachine(t *testing.T) {
 	f := files{"therock.yaml": config("hosts: [native, linux-amd64]\n")}.component("a", "presets: [compiler]")
 	wantStates(t, f.resolve(t), "a@linux-amd64")
+}
+
+// Our own files: for ARM64 Debian's packages are adopted, whatever LLVM this
+// machine has, and without GPUs or compilers of another kind.
+func TestOurOwnPlanForARM64(t *testing.T) {
+	p, err := spec.Load("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Config.Channel, p.Config.Hosts = spec.Debian, []string{"linux-arm64"}
+	facts := linux()
+	facts.LLVM = "19.1.7"
+	g, err := Resolve(p, facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consistent(t, g)
+	n := g.Node("amd-llvm@linux-arm64")
+	if n.Provider != spec.System || n.Version != "22.1.8" || len(n.Sources) < 30 || !slices.Equal(n.Tools, []string{"patchelf"}) {
+		t.Errorf("%s %s of %d sources with %q", n.Provider, n.Version, len(n.Sources), n.Tools)
+	}
+	for _, s := range n.Sources {
+		if !strings.HasSuffix(s.Pool, "_arm64.deb") || s.Size == 0 || len(s.SHA256) != 64 {
+			t.Errorf("%s is %s of %d bytes, sha256 %s", s.Name, s.Pool, s.Size, s.SHA256)
+		}
+	}
+	if machine := g.Node("amd-llvm@linux-amd64"); machine.Version != "19.1.7" || len(machine.Sources) > 0 || !machine.ForBuild {
+		t.Errorf("for the build: %s of %d sources", machine.Version, len(machine.Sources))
+	}
+	p.Config.Channel = spec.Upstream
+	if g, err = Resolve(p, facts, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.Node("amd-llvm@linux-arm64"); n.Provider != spec.Source || !slices.Contains(n.Build, "llvm-tblgen@linux-amd64") {
+		t.Errorf("upstream: %s with %q", n.Provider, n.Build)
+	}
 }

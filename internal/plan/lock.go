@@ -65,7 +65,17 @@ func Expected(p *spec.Project) (*spec.Lock, error) {
 				source.Suite = d.Suite
 				source.Package = d.Source + d.Binary + "=" + d.Version
 			}
-			set.Sources[name] = source
+			if pin.Packages == nil {
+				set.Sources[name] = source
+				continue
+			}
+			for suite, versions := range pin.Packages.Suites {
+				for pkg, version := range versions {
+					one := source
+					one.Suite, one.Package = suite, pkg+"="+version
+					set.Sources[spec.PackageSource(name, pkg)] = one
+				}
+			}
 		}
 		lock.Channels[channel] = set
 	}

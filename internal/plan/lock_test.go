@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,5 +183,107 @@ func TestASourceThatTheReleaseLacks(t *testing.T) {
 	err := f.fails(t)
 	if place(err) != "components/a.yaml:8:19" || !strings.Contains(err.Error(), `release 1.2.3 of channel debian has no source "repp"`) {
 		t.Errorf("at %q: %v", place(err), err)
+	}
+}
+
+// tableOfSets pins a set of packages from two suites, and a file.
+func tableOfSets() files {
+	return files{"toolchain/releases.yaml": `schema: 1
+repositories: {}
+releases:
+  - version: "1.2.3"
+    channel: debian
+    pins:
+      file: {url: ["https://example.com/f.tar.gz"], sha256: "` + sum + `", size: 1KiB}
+      system:
+        version: "9.1.0"
+        packages: {arch: arm64, suites: {stable: {liba: "1-1", tool: "2-1"}, stable-security: {libb: "1:3-1"}}}
+`}
+}
+
+// A set of packages is locked package by package, each in its own suite, and a
+// reference to the set means all of them, in the order of their names.
+func TestASetOfPackages(t *testing.T) {
+	f := tableOfSets().component("a", "presets: [compiler]", "sources: {debian: [{from: file}]}", "providers:",
+		"  - {kind: system, recipe: copy, when: not native, sources: {debian: [{from: system}]}}", "  - {kind: source, recipe: copy}")
+	f["therock.yaml"] = config("hosts: [native, linux-arm64]\n")
+	p := f.load(t)
+	lock, err := Expected(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]string{"system/liba": {"stable", "liba=1-1"}, "system/libb": {"stable-security", "libb=1:3-1"}, "system/tool": {"stable", "tool=2-1"}} {
+		if got := lock.Channels[spec.Debian].Sources[name]; got.Suite != want[0] || got.Package != want[1] || got.Version != "9.1.0" {
+			t.Errorf("%s: %+v", name, got)
+		}
+		d := p.Releases.Releases[0].Debian(name)
+		if d == nil || d.Suite != want[0] || d.Binary+"="+d.Version != want[1] || d.Arch != "arm64" {
+			t.Errorf("%s is pinned to %+v", name, d)
+		}
+	}
+	if _, ok := lock.Channels[spec.Debian].Sources["system"]; ok {
+		t.Error("the set itself is locked as a source")
+	}
+	if d := p.Releases.Releases[0].Debian("system/more"); d != nil {
+		t.Errorf("a package that no set names is pinned to %+v", d)
+	}
+	g, err := resolveFilled(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, s := range g.Node("a@linux-arm64").Sources {
+		names = append(names, s.Name)
+	}
+	if n := g.Node("a@linux-arm64"); !slices.Equal(names, []string{"system/liba", "system/libb", "system/tool"}) || n.Version != "9.1.0" || n.Provider != spec.System {
+		t.Errorf("for linux-arm64: %s %s of %q", n.Provider, n.Version, names)
+	}
+	if n := g.Node("a@linux-amd64"); len(n.Sources) != 1 || n.Sources[0].Name != "file" || n.Provider != spec.Source {
+		t.Errorf("for this machine: %s of %+v", n.Provider, n.Sources)
+	}
+}
+
+// A provider's sources are looked for where they stand.
+func TestASetThatTheReleaseLacks(t *testing.T) {
+	f := tableOfSets().component("a", "presets: [compiler]", "providers:", "  - {kind: system, recipe: copy, sources: {debian: [{from: sistem}]}}")
+	_, err := resolveFilled(f.load(t))
+	if err == nil || place(err) != "components/a.yaml:7:60" || !strings.Contains(err.Error(), `has no source "sistem": it has file, system`) {
+		t.Errorf("at %q: %v", place(err), err)
+	}
+	f = tableOfSets().component("a", "presets: [compiler]", "providers:", "  - {kind: system, recipe: copy, sources: {upstream: [{from: system}]}}")
+	g, err := resolveFilled(f.load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStates(t, g, "a@linux-amd64: no way to obtain it: channel debian has no source of it")
+}
+
+// resolveFilled plans a project whose lock says of all packages where they are.
+func resolveFilled(p *spec.Project) (*Graph, error) {
+	for name, s := range p.Lock.Channels[spec.Debian].Sources {
+		if s.Package != "" {
+			s.SHA256, s.Size, s.Pool = sum, 1, "pool/main/x.deb"
+			p.Lock.Channels[spec.Debian].Sources[name] = s
+		}
+	}
+	return Resolve(p, linux(), nil)
+}
+
+// What is built against an LLVM out of packages has the patches for that LLVM,
+// whatever the machine's own is.
+func TestPatchesFollowTheLLVMOfThePackages(t *testing.T) {
+	f := tableOfSets().component("amd-llvm", "providers:", "  - {kind: system, recipe: copy, when: not native, sources: {debian: [{from: system}]}}", "  - {kind: system, recipe: copy}").
+		component("user", "presets: [compiler]", "sources: {debian: [{from: file}]}", "needs: {build: [amd-llvm]}")
+	f["therock.yaml"] = config("hosts: [native, linux-arm64]\n")
+	f["patches/user/series.yaml"] = "schema: 1\npatches:\n  - {file: 0001-x.patch, title: x, why: x, upstream: none, versions: \"*\", llvm: \"<10\"}\n"
+	f["patches/user/0001-x.patch"] = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	g, err := resolveFilled(f.load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int{"user@linux-arm64": 1, "user@linux-amd64": 0} { // LLVM 9.1.0 and 22.1.8
+		if n := g.Node(id); len(n.Patches) != want {
+			t.Errorf("%s has %d patches, want %d; skipped: %v", id, len(n.Patches), want, n.SkippedPatches)
+		}
 	}
 }

@@ -110,7 +110,11 @@ func (r *resolver) decide(host string, forBuild bool) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
-		c := &choice{component: r.project.Components[name], host: host, forBuild: forBuild}
+		c := &choice{component: r.project.Components[name], host: host}
+		if c.component.BuildOnly && c.component.Artifact != spec.AnyHost && host != r.graph.Build {
+			continue // no other machine runs it
+		}
+		c.forBuild = forBuild || c.component.BuildOnly
 		c.id = nodeID(c.component, host)
 		if old := r.choices[c.id]; old != nil && (forBuild || old.blocked == "") {
 			continue
@@ -120,7 +124,7 @@ func (r *resolver) decide(host string, forBuild bool) error {
 			return err
 		}
 		switch {
-		case forBuild:
+		case forBuild && !c.component.BuildOnly:
 			c.on = false
 		case slices.Contains(r.only, name):
 			c.on, c.forced, c.why = true, false, "asked for"
@@ -191,7 +195,7 @@ func (c *choice) reason() string {
 		return c.blocked
 	case c.pulledBy == nil:
 		return c.why
-	case c.forBuild:
+	case c.forBuild && c.component.Sysroot == "":
 		return "runs on the build machine, for " + strings.Join(c.pulledBy, ", ")
 	}
 	return "needed by " + strings.Join(c.pulledBy, ", ")
@@ -251,8 +255,13 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 	var refused []string
 	for i := range c.component.Providers {
 		p := &c.component.Providers[i]
+		asked := toggle.Provider
+		if c.forBuild && asked == spec.External {
+			asked = "" // it cannot be left to somebody else's machine
+		}
 		switch {
-		case toggle.Provider != "" && toggle.Provider != spec.AnyProvider && p.Kind != toggle.Provider,
+		case asked != "" && asked != spec.AnyProvider && p.Kind != asked,
+			p.Kind == spec.External && asked != spec.External,
 			toggle.Workspace != "" && p.Kind != spec.Source:
 			continue
 		}
@@ -268,7 +277,7 @@ func (r *resolver) possible(c *choice, env expr.Env) error {
 			refused = append(refused, fmt.Sprintf("provider %s: %s", p.Kind, e.Explain(env)))
 			continue
 		}
-		if p.Kind == spec.Source && toggle.Workspace == "" && len(c.component.Sources) > 0 && c.component.Sources[r.graph.Channel] == nil {
+		if refs, _ := c.component.SourcesOf(p, r.graph.Channel); fetches(c.component, p) && toggle.Workspace == "" && refs == nil {
 			refused = append(refused, fmt.Sprintf("channel %s has no source of it", r.graph.Channel))
 			continue
 		}
@@ -295,6 +304,9 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	if s.Artifact == spec.AnyHost {
 		n.Host = AnyHost
 	}
+	if s.Sysroot != "" {
+		n.Sysroot = "."
+	}
 	if c.provider == nil {
 		return n, nil
 	}
@@ -304,6 +316,9 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	if n.Outcome == "" {
 		n.Outcome = "built"
 	}
+	if p.Kind == spec.External {
+		n.Checks = nil // they are of what is left out
+	}
 	n.Tools = slices.Clone(p.Tools)
 	if p.Estimate != nil {
 		n.Estimate = estimate(*p.Estimate)
@@ -312,18 +327,23 @@ func (r *resolver) node(c *choice) (*Node, error) {
 	if !n.Enabled {
 		return n, nil
 	}
-	if p.Kind == spec.Source {
-		if err := r.sources(n, s); err != nil {
+	if p.Kind == spec.Source || len(p.Sources) > 0 {
+		if err := r.sources(n, s, p); err != nil {
 			return nil, err
 		}
+	}
+	if p.Kind == spec.Source {
 		if err := r.patches(n); err != nil {
 			return nil, err
 		}
 	}
 	if n.Version == "" {
 		n.Version = r.graph.Release
-		if p.Kind == spec.System {
+		switch p.Kind {
+		case spec.System:
 			n.Version = r.facts.LLVM
+		case spec.External:
+			n.Version = "" // it is theirs
 		}
 	}
 	return n, r.expandSteps(n, s, p, recipe)
@@ -357,32 +377,94 @@ func (r *resolver) needIDs(c *choice) (build, runtime []string) {
 		return ids
 	}
 	c.build, c.runtime = ids(host, c.component.Needs.Build, own.Build), ids(c.host, c.component.Needs.Runtime, own.Runtime)
+	for _, id := range ids(r.graph.Build, c.component.Needs.Native, own.Native, r.sysroot(c, host)) {
+		if !slices.Contains(c.build, id) {
+			c.build = append(c.build, id)
+		}
+	}
 	c.needed = true
 	return c.build, c.runtime
 }
 
-func (r *resolver) sources(n *Node, c *spec.Component) error {
+// sysroot lists the component that compilers of this machine need to make
+// something for another system.
+func (r *resolver) sysroot(c *choice, host string) []string {
+	if c.provider == nil || host == r.graph.Build || !slices.Contains(c.provider.Tools, "c++") {
+		return nil
+	}
+	h, err := platform.Parse(host)
+	if err != nil || h.OS == r.facts.Build.OS || r.facts.Sysroots[h.OS] {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.project.Components)) {
+		if r.project.Components[name].Sysroot == h.OS {
+			return []string{name}
+		}
+	}
+	return nil
+}
+
+// fetches reports whether a provider of a component has sources, in whichever
+// channel.
+func fetches(c *spec.Component, p *spec.Provider) bool {
+	return len(p.Sources) > 0 || p.Kind == spec.Source && len(c.Sources) > 0
+}
+
+func (r *resolver) sources(n *Node, c *spec.Component, p *spec.Provider) error {
 	if w := r.config().Components[c.Name].Workspace; w != "" {
 		n.Sources = []Source{{Name: c.Name, Workspace: w}}
 		n.Version = r.graph.Release
 		return nil
 	}
-	for i, ref := range c.Sources[r.graph.Channel] {
-		locked, ok := r.locked.Sources[ref.From]
-		if !ok {
-			return located(c.At(fmt.Sprintf("sources.%s[%d].from", r.graph.Channel, i)), "release %s of channel %s has no source %q: it has %s", r.graph.Release, r.graph.Channel, ref.From, strings.Join(slices.Sorted(maps.Keys(r.locked.Sources)), ", "))
+	refs, path := c.SourcesOf(p, r.graph.Channel)
+	for i, ref := range refs {
+		names := r.named(ref.From)
+		if len(names) == 0 {
+			return located(c.At(fmt.Sprintf("%s[%d].from", path, i)), "release %s of channel %s has no source %q: it has %s", r.graph.Release, r.graph.Channel, ref.From, strings.Join(r.sourceNames(), ", "))
 		}
-		n.Sources = append(n.Sources, Source{
-			Name: ref.From, Version: locked.Version, Commit: locked.Commit, Tree: locked.Trees[spec.Folders(ref.Only, ref.Path)],
-			Package: locked.Package, Suite: locked.Suite, Pool: locked.Pool, URLs: locked.URLs,
-			SHA256: locked.SHA256, Size: locked.Size, Strip: locked.Strip,
-			Path: ref.Path, Only: ref.Only, Into: ref.Into,
-		})
+		for _, name := range names {
+			locked := r.locked.Sources[name]
+			n.Sources = append(n.Sources, Source{
+				Name: name, Version: locked.Version, Commit: locked.Commit, Tree: locked.Trees[spec.Folders(ref.Only, ref.Path)],
+				Package: locked.Package, Suite: locked.Suite, Pool: locked.Pool, URLs: locked.URLs,
+				SHA256: locked.SHA256, Size: locked.Size, Strip: locked.Strip,
+				Path: ref.Path, Only: ref.Only, Into: ref.Into,
+			})
+		}
 		if i == 0 {
-			n.Version = locked.Version
+			n.Version = n.Sources[0].Version
 		}
 	}
 	return nil
+}
+
+// named lists the sources of the lock that a reference names: one, or all
+// packages of a set, sorted.
+func (r *resolver) named(from string) []string {
+	if _, ok := r.locked.Sources[from]; ok {
+		return []string{from}
+	}
+	var names []string
+	for name := range r.locked.Sources {
+		if spec.SetOf(name) == from {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sourceNames lists what a reference can name, sorted.
+func (r *resolver) sourceNames() []string {
+	var names []string
+	for name := range r.locked.Sources {
+		if set := spec.SetOf(name); set != "" {
+			name = set
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (r *resolver) patches(n *Node) error {
@@ -416,12 +498,15 @@ func (r *resolver) patches(n *Node) error {
 func (r *resolver) llvmFor(n *Node) string {
 	for _, id := range n.Build {
 		d := r.choices[id]
-		if d.component.Name != "amd-llvm" || d.provider == nil || d.provider.Kind == spec.System {
+		if d.component.Name != "amd-llvm" || d.provider == nil || d.provider.Kind == spec.System && len(d.provider.Sources) == 0 {
 			continue
 		}
-		for _, ref := range d.component.Sources[r.graph.Channel] {
-			if v := r.locked.Sources[ref.From].Version; v != r.graph.Release {
-				return v
+		refs, _ := d.component.SourcesOf(d.provider, r.graph.Channel)
+		for _, ref := range refs {
+			for _, name := range r.named(ref.From) {
+				if v := r.locked.Sources[name].Version; v != r.graph.Release {
+					return v
+				}
 			}
 		}
 		return ""

@@ -24,6 +24,9 @@ type Facts struct {
 	GPUDriver bool
 	// LLVM is the version of the LLVM that would be adopted; "" for none.
 	LLVM string
+	// Sysroots are the operating systems that the user has named a sysroot of,
+	// so that none need be made.
+	Sysroots map[string]bool
 	// UpstreamError is why the upstream channel cannot be reached, or nil. It
 	// is called only for channel auto.
 	UpstreamError func() error
@@ -259,6 +262,9 @@ func allNeeds(c *spec.Component) []need {
 	add := func(provider int, n spec.Needs) {
 		for i, name := range n.Build {
 			all = append(all, need{name, provider, "build", i})
+		}
+		for i, name := range n.Native {
+			all = append(all, need{name, provider, "native", i})
 		}
 		for i, name := range n.Runtime {
 			all = append(all, need{name, provider, "runtime", i})

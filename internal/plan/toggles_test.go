@@ -8,6 +8,30 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/spec"
 )
 
+// What is left to the machines that a bundle is used on is so only when it is
+// asked for, and never what a build itself needs.
+func TestExternalIsNeverChosenByItself(t *testing.T) {
+	const either = "providers: [{kind: source, recipe: copy}, {kind: external, recipe: copy}]"
+	f := files{"therock.yaml": config("hosts: [darwin-arm64]\n")}.
+		component("cc", "presets: [compiler]", either).
+		component("gone", "presets: [compiler]", "providers: [{kind: source, recipe: copy, when: 'native'}, {kind: external, recipe: copy}]").
+		component("libs", "artifact: any", "presets: [compiler]", "needs: {build: [cc]}")
+	g := f.resolve(t)
+	if n := g.Node("cc@darwin-arm64"); n.Provider != spec.Source {
+		t.Errorf("cc is %s", n.Provider)
+	}
+	if n := g.Node("gone@darwin-arm64"); n.Enabled {
+		t.Errorf("gone is %s, and nobody asked for that", n.Provider)
+	}
+	f["therock.yaml"] = config("hosts: [darwin-arm64]\ncomponents: {cc: {provider: external}, gone: {provider: external}}\n")
+	g = f.resolve(t)
+	for id, want := range map[string]spec.ProviderKind{"cc@darwin-arm64": spec.External, "gone@darwin-arm64": spec.External, "cc@linux-amd64": spec.Source} {
+		if n := g.Node(id); !n.Enabled || n.Provider != want {
+			t.Errorf("%s is %s, want %s (%s)", id, n.Provider, want, n.Why)
+		}
+	}
+}
+
 func config(more string) string {
 	return "schema: 1\nversion: \">=1.0\"\nchannel: debian\ngpus: [gfx942]\n" + more
 }

@@ -47,6 +47,18 @@ func GitHubPURL(owner, repository, commit, subpath string) string {
 	return s
 }
 
+// NPMPURL returns the package URL of a version of an npm package. The name's
+// scope is the namespace, with its @ escaped.
+//
+//	pkg:npm/%40scope/name@1.2.3
+func NPMPURL(name, version string) string {
+	var parts []string
+	for _, part := range strings.Split(name, "/") {
+		parts = append(parts, escape(part))
+	}
+	return "pkg:npm/" + strings.Join(parts, "/") + "@" + escape(version)
+}
+
 // GenericPURL returns the package URL of something that no package type fits:
 // a download with its address and the SHA-256 of its bytes in hex.
 func GenericPURL(name, version, address, sha256 string) string {

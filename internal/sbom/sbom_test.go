@@ -300,6 +300,8 @@ func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestPURL(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{DebianPURL("debian", "rocm-llvm", "7.0.2+dfsg", "source"), "pkg:deb/debian/rocm-llvm@7.0.2%2Bdfsg?arch=source"},
+		{NPMPURL("@scope/a.name", "1.2.3-rc.1+5"), "pkg:npm/%40scope/a.name@1.2.3-rc.1%2B5"},
+		{NPMPURL("name", "1.2.3"), "pkg:npm/name@1.2.3"},
 		{DebianPURL("Debian", "libstdc++6", "1:12.2~rc1-1", ""), "pkg:deb/debian/libstdc%2B%2B6@1:12.2~rc1-1"},
 		{GitHubPURL("ROCm", "HIPIFY", "abc", ""), "pkg:github/rocm/hipify@abc"},
 		{GitHubPURL("ROCm", "llvm-project", "abc", "/amd//device libs/../."), "pkg:github/rocm/llvm-project@abc#amd/device%20libs"},

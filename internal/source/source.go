@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -20,6 +21,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/fetch"
 	"github.com/stonemason-hip/stonemason/internal/gitsource"
+	"github.com/stonemason-hip/stonemason/internal/npm"
 	"github.com/stonemason-hip/stonemason/internal/patch"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
@@ -35,6 +37,8 @@ type Provider struct {
 	Checkouts string
 	// PoolURLs turns a path below a Debian mirror's base into addresses.
 	PoolURLs func(pool string) []string
+	// NPMURLs turns the name of an npm package, npm:name@1.2.3, into addresses.
+	NPMURLs func(name string) ([]string, error)
 	// Mirrors are therock.yaml's alternates: URL prefix to replacements.
 	Mirrors map[string][]string
 	// Glances remembers looks at workspaces; nil looks each time.
@@ -63,7 +67,7 @@ func (p *Provider) Trees() []Tree {
 
 // URLs lists the addresses of a source, alternates first.
 func (p *Provider) URLs(s plan.Source) []string {
-	urls := s.URLs
+	urls := p.named(s.URLs)
 	if s.Pool != "" {
 		urls = p.PoolURLs(s.Pool)
 	}
@@ -91,6 +95,22 @@ func (p *Provider) URLs(s plan.Source) []string {
 		add(u)
 	}
 	return all
+}
+
+// named puts the addresses of an npm package in the place of its name. A name
+// that gives none stays, and the download says that it is no address.
+func (p *Provider) named(urls []string) []string {
+	var out []string
+	for _, u := range urls {
+		if strings.HasPrefix(u, npm.Scheme) && p.NPMURLs != nil {
+			if found, err := p.NPMURLs(u); err == nil {
+				out = append(out, found...)
+				continue
+			}
+		}
+		out = append(out, u)
+	}
+	return out
 }
 
 // Fetch brings the bytes of a source to this machine without unpacking them.
@@ -133,7 +153,7 @@ func (p *Provider) Prepare(ctx context.Context, n *plan.Node, dir string, log io
 				return exit.Withf(exit.Config, "source %s of %s: %q does not stay inside its folder", s.Name, n.Component, name)
 			}
 		}
-		if i > 0 && s.Into == "" {
+		if i > 0 && s.Into == "" && !ofOneSet(s, n.Sources[0]) {
 			return fmt.Errorf("source %s of %s needs into: the source folder is taken by %s", s.Name, n.Component, n.Sources[0].Name)
 		}
 		if err := p.place(ctx, s, into, log); err != nil {
@@ -208,7 +228,11 @@ func (p *Provider) place(ctx context.Context, s plan.Source, into string, log io
 			return refused(s.Name, err)
 		}
 	}
-	if err := moveInto(whole, s.Path, into); err != nil {
+	move := moveInto
+	if spec.SetOf(s.Name) != "" {
+		move = mergeInto
+	}
+	if err := move(whole, s.Path, into); err != nil {
 		return exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, err))
 	}
 	return nil
@@ -225,9 +249,25 @@ func folders(s plan.Source) []string {
 	return nil
 }
 
+// ofOneSet reports whether two sources are packages of one set, which share a
+// folder.
+func ofOneSet(a, b plan.Source) bool {
+	return spec.SetOf(a.Name) != "" && spec.SetOf(a.Name) == spec.SetOf(b.Name)
+}
+
 // moveInto moves the entries of a folder of a source into another folder.
 // Nothing that is there already is replaced.
 func moveInto(whole, folder, into string) error {
+	return moveTree(whole, folder, into, false)
+}
+
+// mergeInto is moveInto for packages that share folders, as those of one system
+// do: what is a folder in both is one folder after it.
+func mergeInto(whole, folder, into string) error {
+	return moveTree(whole, folder, into, true)
+}
+
+func moveTree(whole, folder, into string, merge bool) error {
 	// A symbolic link in a git tree may lead anywhere: what is moved must be
 	// the source's own.
 	from, err := filepath.EvalSymlinks(filepath.Join(whole, filepath.FromSlash(folder)))
@@ -241,19 +281,37 @@ func moveInto(whole, folder, into string) error {
 	if rel, err := filepath.Rel(real, from); err != nil || !filepath.IsLocal(rel) {
 		return fmt.Errorf("its folder %q is a symbolic link out of the source", folder)
 	}
-	entries, err := os.ReadDir(from)
-	if err != nil {
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return fmt.Errorf("%q is no folder of it", folder)
 	}
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return err
 	}
+	return moveEntries(from, into, "", merge)
+}
+
+// moveEntries moves what is in a folder; at is its place in the source, for an
+// error.
+func moveEntries(from, into, at string, merge bool) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
-		to := filepath.Join(into, e.Name())
-		if _, err := os.Lstat(to); err == nil {
-			return fmt.Errorf("%s is there already, from another source: give it a folder of its own with into", e.Name())
+		name, source, to := path.Join(at, e.Name()), filepath.Join(from, e.Name()), filepath.Join(into, e.Name())
+		there, err := os.Lstat(to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = os.Rename(source, to)
+		case err != nil:
+		case merge && e.IsDir() && there.IsDir(): // neither is a symbolic link
+			err = moveEntries(source, to, name, merge)
+		case merge:
+			return fmt.Errorf("%s is there already, from another package of the set", name)
+		default:
+			return fmt.Errorf("%s is there already, from another source: give it a folder of its own with into", name)
 		}
-		if err := os.Rename(filepath.Join(from, e.Name()), to); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,12 +41,19 @@ func tree(t *testing.T, files map[string]string) string {
 func TestURLsPutAlternatesFirst(t *testing.T) {
 	p := &Provider{
 		PoolURLs: func(pool string) []string { return []string{"https://deb.example.org/debian/" + pool} },
+		NPMURLs: func(name string) ([]string, error) {
+			if name != "npm:a@1.0.0" {
+				return nil, errors.New("no such package")
+			}
+			return []string{"https://registry.example.org/a/-/a-1.0.0.tgz"}, nil
+		},
 		Mirrors: map[string][]string{
-			"https://github.com/":        {"https://mirror.example.org/github", "https://other.example.org/gh/"},
-			"https://github.com/ROCm/":   {"https://rocm.example.org"},
-			"https://deb.example.org/":   {"file:///srv/deb"},
-			"https://nothing.example/":   {"https://unused.example.org"},
-			"https://mirror.example.org": {"https://not.applied.twice.example.org"},
+			"https://registry.example.org/": {"file:///srv/npm"},
+			"https://github.com/":           {"https://mirror.example.org/github", "https://other.example.org/gh/"},
+			"https://github.com/ROCm/":      {"https://rocm.example.org"},
+			"https://deb.example.org/":      {"file:///srv/deb"},
+			"https://nothing.example/":      {"https://unused.example.org"},
+			"https://mirror.example.org":    {"https://not.applied.twice.example.org"},
 		},
 	}
 	for _, c := range []struct {
@@ -61,6 +69,9 @@ func TestURLsPutAlternatesFirst(t *testing.T) {
 		}},
 		{plan.Source{Pool: "pool/main/h/hip.tar.xz", URLs: []string{"https://not.this/"}}, []string{
 			"file:///srv/deb/debian/pool/main/h/hip.tar.xz", "https://deb.example.org/debian/pool/main/h/hip.tar.xz",
+		}},
+		{plan.Source{URLs: []string{"npm:a@1.0.0", "npm:b@1.0.0"}}, []string{
+			"file:///srv/npm/a/-/a-1.0.0.tgz", "https://registry.example.org/a/-/a-1.0.0.tgz", "npm:b@1.0.0",
 		}},
 		{plan.Source{}, nil},
 	} {
@@ -213,5 +224,40 @@ func TestWorkspaceChangesAfterItsKey(t *testing.T) {
 	}
 	if files, err := os.ReadDir(filepath.Join(p.Root, ".stonemason", "workspaces")); err != nil || len(files) != 1 {
 		t.Errorf("snapshots: %v, %v", files, err)
+	}
+}
+
+// Packages of a set share their folders, as in a system where they are
+// installed; a file belongs to one of them alone.
+func TestMergeInto(t *testing.T) {
+	into := filepath.Join(t.TempDir(), "root")
+	for _, pkg := range []map[string]string{
+		{"usr/bin/a": "1", "usr/share/doc/a/copyright": "a", "usr/lib": "→share"},
+		{"usr/bin/b": "2", "usr/share/doc/b/copyright": "b", "etc/b": "3"},
+	} {
+		if err := mergeInto(tree(t, pkg), "", into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"usr/bin/a": "1", "usr/bin/b": "2", "usr/share/doc/a/copyright": "a", "usr/lib/doc/b/copyright": "b", "etc/b": "3"} {
+		if data, err := os.ReadFile(filepath.Join(into, name)); err != nil || string(data) != want {
+			t.Errorf("%s holds %q, %v", name, data, err)
+		}
+	}
+	for name, pkg := range map[string]map[string]string{
+		"usr/bin/a is there": {"usr/bin/a": "again"},
+		"usr/bin is there":   {"usr/bin": "a file where a folder is"},
+		"etc/b is there":     {"etc/b/c": "a folder where a file is"},
+		"usr/lib is there":   {"usr/lib/c": "a folder where a symbolic link is"},
+	} {
+		if err := mergeInto(tree(t, pkg), "", into); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want it to say that %s", err, name)
+		}
+	}
+	if data, _ := os.ReadFile(filepath.Join(into, "usr/bin/a")); string(data) != "1" {
+		t.Errorf("usr/bin/a now holds %q", data)
+	}
+	if _, err := os.Lstat(filepath.Join(into, "usr/share/c")); err == nil {
+		t.Error("a package wrote through a symbolic link of another")
 	}
 }

@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/stonemason-hip/stonemason/internal/yamlx"
+import (
+	"fmt"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
 
 // Component is components/<name>.yaml: one thing that can be in a toolchain,
 // where its sources are, what it needs and how it comes to be.
@@ -16,6 +20,13 @@ type Component struct {
 	// Artifact is "host" when the result runs on one platform, "any" when it
 	// is the same for all of them and is built once.
 	Artifact Artifact `yaml:"artifact"`
+	// BuildOnly says that builds need the component and nobody who uses the
+	// toolchain does: it goes into no bundle.
+	BuildOnly bool `yaml:"build_only"`
+	// Sysroot is the operating system (linux, darwin) whose headers and
+	// libraries the component holds: compilers of another system are pointed at
+	// it when they make something for a host that has it.
+	Sysroot string `yaml:"sysroot" sm:"enum=linux|darwin"`
 	// Presets lists the presets that switch the component on.
 	Presets []string `yaml:"presets"`
 	// When is a condition (package expr) that must hold for a host; Because
@@ -46,15 +57,19 @@ type Component struct {
 
 // Needs are a component's edges in the graph.
 type Needs struct {
-	// Build names components whose artifacts a build step reads.
+	// Build names components whose artifacts a build step reads: headers and
+	// libraries for the host.
 	Build []string `yaml:"build"`
+	// Native names components whose programs a build step runs. They are made
+	// for the build machine, whatever the host is.
+	Native []string `yaml:"native"`
 	// Runtime names components that the result does not work without.
 	Runtime []string `yaml:"runtime"`
 }
 
 // SourceRef names a part of a source of the release table.
 type SourceRef struct {
-	// From is the name of a source in releases.yaml.
+	// From is the name of a source, or of a set of packages, in releases.yaml.
 	From string `yaml:"from" sm:"required"`
 	// Path is the folder inside the source that holds this component.
 	Path string `yaml:"path"`
@@ -73,6 +88,9 @@ type Provider struct {
 	Recipe string `yaml:"recipe" sm:"required"`
 	// With gives values to the recipe's parameters.
 	With Values `yaml:"with"`
+	// Sources replaces the component's, for this provider: one that is adopted
+	// may come from pinned packages in place of the machine.
+	Sources map[Channel][]SourceRef `yaml:"sources"`
 	// Needs adds edges that only this provider has.
 	Needs Needs `yaml:"needs"`
 	// Tools lists what the build machine must have: names of the doctor's
@@ -144,6 +162,17 @@ type StepDecl struct {
 	Uses string `yaml:"uses" sm:"required"`
 	If   string `yaml:"if"`
 	With Values `yaml:"with"`
+}
+
+// SourcesOf are the sources that p, one of the component's providers, has in a
+// channel, and the path of their list in the component's file.
+func (c *Component) SourcesOf(p *Provider, channel Channel) (refs []SourceRef, path string) {
+	for i := range c.Providers {
+		if own := &c.Providers[i]; own == p && len(p.Sources) > 0 {
+			return p.Sources[channel], fmt.Sprintf("providers[%d].sources.%s", i, channel)
+		}
+	}
+	return c.Sources[channel], "sources." + string(channel)
 }
 
 // At is the position of a path in the component's file.

@@ -31,7 +31,8 @@ type Config struct {
 	// Mirrors lists alternates for a URL prefix, tried before it, in order. The
 	// key debian lists mirrors of Debian's archive, for machines whose apt
 	// configuration names none.
-	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order; the key debian lists mirrors of Debian's archive, for machines without apt"`
+	// The key npm lists registries to try before the machine's own.
+	Mirrors map[string][]string `yaml:"mirrors" doc:"alternates for a URL prefix, tried before it, in order; the key debian lists mirrors of Debian's archive, for machines without apt; the key npm lists npm registries to try first"`
 	Budget  Budget              `yaml:"budget" doc:"how much of the machine a build may use"`
 	// Isolation changes no result and so no key.
 	Isolation Isolation `yaml:"isolation" doc:"whether build steps run without network and with only their own folders: auto (where the machine allows it), required or off"`

@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/internal/npm"
 	"github.com/stonemason-hip/stonemason/internal/parallel"
 	"github.com/stonemason-hip/stonemason/internal/statcache"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
@@ -150,7 +152,11 @@ func (f *files) loadReleases() (*Releases, error) {
 	}
 	for i, release := range r.Releases {
 		for _, name := range sortedKeys(release.Pins) {
-			if err := release.Pins[name].check(); err != nil {
+			err := release.Pins[name].check()
+			if SetOf(name) != "" {
+				err = errors.New("its name holds a slash, as those of packages of a set do")
+			}
+			if err != nil {
 				return nil, located(r.At(fmt.Sprintf("releases[%d].pins.%s", i, name)), "pin %s of %s: %v", name, release.Version, err)
 			}
 		}
@@ -160,24 +166,64 @@ func (f *files) loadReleases() (*Releases, error) {
 
 func (p Pin) check() error {
 	kinds := 0
-	for _, set := range []bool{p.Commit != "", p.Debian != nil, len(p.URL) > 0} {
+	for _, set := range []bool{p.Commit != "", p.Debian != nil, p.Packages != nil, len(p.URL) > 0} {
 		if set {
 			kinds++
 		}
 	}
 	switch {
 	case kinds != 1:
-		return errors.New("exactly one of commit, debian and url is needed")
+		return errors.New("exactly one of commit, debian, packages and url is needed")
 	case len(p.URL) > 0 && p.SHA256 == "":
 		return errors.New("a url needs a sha256")
+	case !goodAddresses(p.URL):
+		return errors.New("an address that begins with npm: names a package and its exact version: npm:@scope/name@1.2.3")
 	case p.Debian != nil && (p.Debian.Source == "") == (p.Debian.Binary == ""):
 		return errors.New("exactly one of source and binary names the package")
 	case p.Debian != nil && p.Debian.Source != "" && p.Debian.File == "":
 		return errors.New("a source package needs file, the member to take")
 	case p.Debian != nil && p.Debian.Binary != "" && p.Debian.Arch == "":
 		return errors.New("a binary package needs arch")
+	case p.Packages != nil:
+		return p.Packages.check()
 	}
 	return nil
+}
+
+// packageName is Debian policy 5.6.1: such a name leads nowhere else.
+var packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
+
+func (s *PackageSet) check() error {
+	suites := map[string]string{} // by package
+	for _, suite := range sortedKeys(s.Suites) {
+		for _, pkg := range sortedKeys(s.Suites[suite]) {
+			switch {
+			case !packageName.MatchString(pkg):
+				return fmt.Errorf("%q is no name of a package", pkg)
+			case s.Suites[suite][pkg] == "":
+				return fmt.Errorf("package %s has no version", pkg)
+			case suites[pkg] != "":
+				return fmt.Errorf("package %s is pinned twice, in %s and in %s", pkg, suites[pkg], suite)
+			}
+			suites[pkg] = suite
+		}
+	}
+	if len(suites) == 0 {
+		return errors.New("a set of packages names none")
+	}
+	return nil
+}
+
+// goodAddresses reports whether the addresses that name packages of npm can be
+// read.
+func goodAddresses(urls []string) bool {
+	return !slices.ContainsFunc(urls, func(u string) bool {
+		if !strings.HasPrefix(u, npm.Scheme) {
+			return false
+		}
+		_, err := npm.Parse(u)
+		return err != nil
+	})
 }
 
 // loadLock reads therock.lock; nil when it is not there.

@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/stonemason-hip/stonemason/internal/yamlx"
+import (
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
 
 // Releases is releases.yaml: the sources that components come from and the
 // table of releases that pin them.
@@ -31,13 +35,16 @@ type Release struct {
 	Pins map[string]Pin `yaml:"pins" sm:"required"`
 }
 
-// Pin fixes one source. Exactly one of Commit, Debian, URL is set.
+// Pin fixes one source. Exactly one of Commit, Packages, Debian, URL is set.
 type Pin struct {
 	// Commit of the repository of the same name: 40 hex digits.
 	Commit string `yaml:"commit" pattern:"^[0-9a-f]{40}$"`
+	// Packages names binary packages of Debian that make up one source.
+	Packages *PackageSet `yaml:"packages"`
 	// Debian names a file of a Debian package.
 	Debian *DebianPin `yaml:"debian"`
-	// URL and SHA256 name a plain file.
+	// URL and SHA256 name a plain file. npm:@scope/name@1.2.3 is the tarball
+	// of an npm package, at the registry that the machine's npm uses.
 	URL    []string `yaml:"url"`
 	SHA256 string   `yaml:"sha256" pattern:"^[0-9a-f]{64}$"`
 	Size   Size     `yaml:"size"`
@@ -59,6 +66,44 @@ type DebianPin struct {
 	Version string `yaml:"version" sm:"required"`
 	// File is the source package's member to take.
 	File string `yaml:"file"`
+}
+
+// PackageSet names binary packages of Debian that are unpacked over each other,
+// as an installation would have them. In the lock each is a source of its own,
+// named <pin>/<package>.
+type PackageSet struct {
+	Arch string `yaml:"arch" sm:"required"`
+	// Suites maps a suite to its packages, and each package to its version.
+	Suites map[string]map[string]string `yaml:"suites" sm:"required"`
+}
+
+// PackageSource is the name, in the lock, of one package of a set.
+func PackageSource(set, pkg string) string { return set + "/" + pkg }
+
+// SetOf is the set that a source of the lock is a package of, or "".
+func SetOf(source string) string {
+	set, _, ok := strings.Cut(source, "/")
+	if !ok {
+		return ""
+	}
+	return set
+}
+
+// Debian is what a release pins for a source of the lock: a package of its own,
+// or one of a set; nil for a source that is no Debian package.
+func (r Release) Debian(source string) *DebianPin {
+	set, pkg, ok := strings.Cut(source, "/")
+	if !ok {
+		return r.Pins[source].Debian
+	}
+	if p := r.Pins[set].Packages; p != nil {
+		for suite, versions := range p.Suites {
+			if version, ok := versions[pkg]; ok {
+				return &DebianPin{Suite: suite, Binary: pkg, Arch: p.Arch, Version: version}
+			}
+		}
+	}
+	return nil
 }
 
 // At is the position of a path in releases.yaml.

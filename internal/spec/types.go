@@ -47,11 +47,14 @@ const (
 	Source      ProviderKind = "source"
 	System      ProviderKind = "system"
 	Prebuilt    ProviderKind = "prebuilt"
+	// External leaves a component to the machines that the bundle is used on:
+	// it is never chosen unless it is asked for.
+	External ProviderKind = "external"
 )
 
 // Values implements yamlx.Enum.
 func (ProviderKind) Values() []string {
-	return []string{string(AnyProvider), string(Source), string(System), string(Prebuilt)}
+	return []string{string(AnyProvider), string(Source), string(System), string(Prebuilt), string(External)}
 }
 
 // Preset is a set of components to begin with.

@@ -11,17 +11,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/key"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 )
 
-// AdoptLLVM copies the build machine's LLVM into lib/llvm of the stage: the
-// programs, clang's own headers, and the libraries that are not part of every
-// Linux system, all finding each other by their own place.
+// AdoptLLVM copies an LLVM, as a rule the build machine's, into lib/llvm of the
+// stage: the programs, clang's own headers, and the libraries that are not part
+// of every Linux system, all finding each other by their own place.
 type AdoptLLVM struct {
 	// Tools must be there; Optional are taken where they are.
 	Tools    []string `yaml:"tools"`
 	Optional []string `yaml:"optional,omitempty"`
+	// Root is a folder of packages, unpacked over each other, to take the host's
+	// LLVM from in place of the machine's own.
+	Root string `yaml:"root,omitempty"`
 	// Links are further names in lib/llvm/bin: new name to program.
 	Links map[string]string `yaml:"links,omitempty"`
 	// ConfigBelow is the first major version whose clang finds ROCm above
@@ -40,6 +44,9 @@ func (s *AdoptLLVM) Validate() error {
 			return fmt.Errorf("%q is not the name of a program", name)
 		}
 	}
+	if s.Root != "" && !keyed(s.Root) {
+		return fmt.Errorf("root %q does not lie below ${source}, ${build} or ${dep.name}", s.Root)
+	}
 	return nil
 }
 
@@ -48,11 +55,12 @@ func (s *AdoptLLVM) Key(b *key.Builder) { fields(b, s) }
 
 // Run implements Step.
 func (s *AdoptLLVM) Run(ctx context.Context, r *Run) error {
-	if r.LLVM == nil {
-		return errors.New("no usable LLVM was found: go tool mage doctor")
+	in, err := s.install(r)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(r.Output, "+ adopt %s\n", r.LLVM)
-	report, err := llvm.Adopt(ctx, *r.LLVM, llvm.Spec{
+	fmt.Fprintf(r.Output, "+ adopt %s\n", in)
+	report, err := llvm.Adopt(ctx, in, llvm.Spec{
 		Tools: s.Tools, Optional: s.Optional, Links: s.Links, Dest: r.Stage, Patchelf: r.Tools["patchelf"],
 	})
 	if err != nil {
@@ -64,7 +72,7 @@ func (s *AdoptLLVM) Run(ctx context.Context, r *Run) error {
 		}
 	}
 	fmt.Fprintf(r.Output, "left to the system: %s\n", strings.Join(report.Base, ", "))
-	if below, err := strconv.Atoi(s.ConfigBelow); err == nil && r.LLVM.Major < below {
+	if below, err := strconv.Atoi(s.ConfigBelow); err == nil && in.Major < below {
 		for _, name := range []string{"clang.cfg", "clang++.cfg"} {
 			file := filepath.Join(r.Stage, "lib", "llvm", "bin", name)
 			if err := os.WriteFile(file, []byte("--rocm-path=<CFGDIR>/../../..\n"), 0o644); err != nil {
@@ -77,4 +85,20 @@ func (s *AdoptLLVM) Run(ctx context.Context, r *Run) error {
 		fmt.Fprintf(r.Output, "not there, and not needed: %s\n", strings.Join(report.Absent, ", "))
 	}
 	return nil
+}
+
+// install is the LLVM to adopt.
+func (s *AdoptLLVM) install(r *Run) (llvm.Install, error) {
+	if s.Root != "" {
+		root, err := r.Expand(s.Root)
+		if err != nil {
+			return llvm.Install{}, err
+		}
+		in, err := llvm.FromTree(root, r.Host)
+		return in, exit.With(exit.Source, err)
+	}
+	if r.LLVM == nil {
+		return llvm.Install{}, errors.New("no usable LLVM was found: go tool mage doctor")
+	}
+	return *r.LLVM, nil
 }

@@ -29,6 +29,9 @@ type CMake struct {
 	Prefixes []string `yaml:"prefixes,omitempty"`
 	// Flags are added to the C and C++ flags.
 	Flags []string `yaml:"flags,omitempty"`
+	// CompilerCache has compilers called through ccache, where the machine has
+	// it: for what takes hours.
+	CompilerCache bool `yaml:"compiler_cache,omitempty"`
 }
 
 // Validate implements Step.
@@ -57,7 +60,10 @@ func (s *CMake) Run(ctx context.Context, r *Run) error {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return r.Command(ctx, r.Work, nil, argv...)
+	if err := r.Command(ctx, r.Work, nil, argv...); err != nil {
+		return err
+	}
+	return r.foreign()
 }
 
 // Command is what the step runs: the name and text of the toolchain file, and
@@ -105,9 +111,13 @@ func (s *CMake) Toolchain(r *Run, expand func(string) (string, error)) (file str
 	}
 	file = filepath.Join(r.Work, ToolchainFile)
 	toolchain = cmake.Toolchain{
-		Build: r.Build, Host: r.Host,
+		Build: r.Build, Host: r.Host, Cross: r.Cross, Launcher: r.Launcher,
+		Sysroot: r.Sysroot, Archiver: r.Archiver, Ranlib: r.Ranlib,
 		CC: r.CC.Path, CXX: r.CXX.Path, Flags: flags, Prefixes: prefixes, PrefixMaps: neutral,
 		Programs: r.programs(), Meant: meant,
+	}
+	if !s.CompilerCache {
+		toolchain.Launcher = ""
 	}
 	argv = []string{
 		// A configure step that was interrupted is not gone on with: checks

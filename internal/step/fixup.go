@@ -54,7 +54,8 @@ func (s *Fixup) Key(b *key.Builder) { fields(b, s) }
 
 // Run implements Step.
 func (s *Fixup) Run(ctx context.Context, r *Run) error {
-	return filepath.WalkDir(r.Stage, func(file string, d fs.DirEntry, err error) error {
+	var files []string
+	err := filepath.WalkDir(r.Stage, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -97,16 +98,31 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 				return err
 			}
 		}
-		for _, rule := range s.Runpaths {
-			if glob.Any(rule.Globs, rel) {
-				fmt.Fprintf(r.Output, "+ run path of %s: %s\n", rel, strings.Join(rule.Paths, ":"))
-				if err := elf.SetRunpath(ctx, r.Tools["patchelf"], file, rule.Paths); err != nil {
-					return fmt.Errorf("fixup: %w", err)
-				}
+		if files = append(files, rel); r.Host.OS == "darwin" {
+			return nil // all together: names are of several files
+		}
+		for _, rule := range s.matching(rel) {
+			fmt.Fprintf(r.Output, "+ run path of %s: %s\n", rel, strings.Join(rule.Paths, ":"))
+			if err := elf.SetRunpath(ctx, r.Tools["patchelf"], file, rule.Paths); err != nil {
+				return fmt.Errorf("fixup: %w", err)
 			}
 		}
 		return nil
 	})
+	if err != nil || r.Host.OS != "darwin" {
+		return err
+	}
+	return s.images(ctx, r, files)
+}
+
+// matching are the rules for a file of the stage.
+func (s *Fixup) matching(rel string) (rules []Runpath) {
+	for _, rule := range s.Runpaths {
+		if glob.Any(rule.Globs, rel) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
 }
 
 // pkgConfig makes the stage's path in a pkg-config file relative to the file

@@ -19,6 +19,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/child"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/internal/suggest"
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
 	"github.com/stonemason-hip/stonemason/toolchain/hostcc"
 	"github.com/stonemason-hip/stonemason/toolchain/llvm"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -44,8 +45,15 @@ type Run struct {
 	Tools map[string]string
 	// LLVM is the build machine's LLVM, where the node uses it.
 	LLVM *llvm.Install
-	// CC and CXX compile for Host.
+	// CC and CXX compile for Host, Cross tells how when that is not Build.
 	CC, CXX *hostcc.Compiler
+	Cross   *cross.Toolchain
+	// Sysroot is the macOS SDK that programs for a Mac are compiled with;
+	// Archiver and Ranlib take the place of Apple's on one.
+	Sysroot, Archiver, Ranlib string
+	// Launcher is put in front of each call of a compiler; it changes no
+	// result, and so no key.
+	Launcher string
 	// Env is the whole environment of a child: nothing is inherited.
 	Env []string
 	// Wrap, if there is one, puts another program in front of a command, such

@@ -53,7 +53,7 @@ func Types() []Type { return slices.Clone(types) }
 
 // types is a table and never changes.
 var types = []Type{
-	{"adopt-llvm", "copy the machine's LLVM into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
+	{"adopt-llvm", "copy an LLVM, the machine's or one out of packages, into the stage and make it relocatable", func() Step { return new(AdoptLLVM) }},
 	{"audit", "check the stage: links, leaked paths, modes", func() Step { return new(Audit) }},
 	{"cmake", "configure a CMake project for Ninja", func() Step { return new(CMake) }},
 	{"copy", "copy files and folders, headers for instance", func() Step { return new(Copy) }},
@@ -61,6 +61,7 @@ var types = []Type{
 	{"generate", "write a file", func() Step { return new(Generate) }},
 	{"install", "run the install rules of a CMake build into the stage", func() Step { return new(Install) }},
 	{"link", "make symbolic links", func() Step { return new(Link) }},
+	{"macos-sdk", "assemble an SDK for macOS from headers, text stubs and libc++", func() Step { return new(MacOSSDK) }},
 	{"ninja", "build targets", func() Step { return new(Ninja) }},
 	{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
 }

@@ -20,6 +20,9 @@ func Tools(s Step) []string {
 	case *Install:
 		return []string{"cmake"}
 	case *AdoptLLVM:
+		if s.Root != "" {
+			return []string{"patchelf"}
+		}
 		return []string{"llvm", "patchelf"}
 	case *Fixup:
 		if slices.ContainsFunc(s.Runpaths, func(r Runpath) bool { return len(r.Globs) > 0 }) {

@@ -31,3 +31,13 @@ func TestCMakeConfiguresOnlyWhatIsKeyed(t *testing.T) {
 		}
 	}
 }
+
+// What is adopted from packages is the same whatever LLVM the machine has.
+func TestAdoptingPackagesUsesNoLLVMOfTheMachine(t *testing.T) {
+	if got := Tools(&AdoptLLVM{Root: "${source}"}); !slices.Equal(got, []string{"patchelf"}) {
+		t.Errorf("from packages: %q", got)
+	}
+	if got := Tools(&AdoptLLVM{}); !slices.Equal(got, []string{"llvm", "patchelf"}) {
+		t.Errorf("from the machine: %q", got)
+	}
+}

@@ -47,6 +47,9 @@ func TestValidate(t *testing.T) {
 		{"adopt a path", &AdoptLLVM{Tools: []string{"../sh"}}, "not the name of a program"},
 		{"adopt an optional path", &AdoptLLVM{Tools: []string{"clang"}, Optional: []string{"a/b"}}, "not the name of a program"},
 		{"adopt with a linked path", &AdoptLLVM{Tools: []string{"clang"}, Links: map[string]string{"": "clang"}}, "not the name of a program"},
+		{"adopt from packages", &AdoptLLVM{Tools: []string{"clang"}, Root: "${source}"}, ""},
+		{"adopt from a folder of the machine", &AdoptLLVM{Tools: []string{"clang"}, Root: "/opt"}, "does not lie below"},
+		{"adopt from above the source", &AdoptLLVM{Tools: []string{"clang"}, Root: "${source}/.."}, "does not lie below"},
 		{"adopt", &AdoptLLVM{Tools: []string{"clang++"}}, ""},
 	} {
 		err := c.step.Validate()

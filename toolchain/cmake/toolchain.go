@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -29,6 +30,15 @@ type Toolchain struct {
 	// those of PATH are not, since CMake takes the folder above one for a
 	// prefix with packages.
 	Programs []string
+	// Cross is what makes programs for Host when that is not Build; CC and CXX
+	// are its own then.
+	Cross *cross.Toolchain
+	// Sysroot is the macOS SDK, for a host that is a Mac; Archiver and Ranlib
+	// take the place of Apple's on one.
+	Sysroot, Archiver, Ranlib string
+	// Launcher is put in front of each call of a compiler, such as ccache; ""
+	// for none. It changes no result.
+	Launcher string
 	// Meant are prefixes that a component names by itself, an LLVM for instance.
 	// They may lie where nothing is to be found otherwise.
 	Meant []string
@@ -87,14 +97,22 @@ func (t Toolchain) Append(b []byte) []byte {
 		add(")\n")
 	}
 	add("# Written by stonemason; a configure step reads it.\n")
+	flags := slices.Clone(t.Flags)
 	if t.Host != t.Build {
-		set("CMAKE_SYSTEM_NAME", systemName(t.Host))
-		set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
+		t.host(set, add)
+	}
+	if t.Host.OS == "darwin" {
+		t.macOS(set)
 	}
 	set("CMAKE_C_COMPILER", t.CC)
 	set("CMAKE_CXX_COMPILER", t.CXX)
-
-	flags := slices.Clone(t.Flags)
+	if t.Launcher != "" {
+		set("CMAKE_C_COMPILER_LAUNCHER", t.Launcher)
+		set("CMAKE_CXX_COMPILER_LAUNCHER", t.Launcher)
+	}
+	if t.Cross != nil {
+		flags = append(flags, t.Cross.Flags...)
+	}
 	for _, from := range slices.Sorted(maps.Keys(t.PrefixMaps)) {
 		flags = append(flags, "-ffile-prefix-map="+from+"="+t.PrefixMaps[from])
 	}
@@ -104,6 +122,15 @@ func (t Toolchain) Append(b []byte) []byte {
 	joined := strings.Join(flags, " ")
 	set("CMAKE_C_FLAGS_INIT", joined)
 	set("CMAKE_CXX_FLAGS_INIT", joined)
+	if t.Cross != nil && len(t.Cross.LinkFlags) > 0 {
+		words := make([]string, len(t.Cross.LinkFlags))
+		for i, f := range t.Cross.LinkFlags {
+			words[i] = shellWord(f)
+		}
+		for _, kind := range []string{"EXE", "MODULE", "SHARED"} {
+			set("CMAKE_"+kind+"_LINKER_FLAGS_INIT", strings.Join(words, " "))
+		}
+	}
 
 	add("# Nothing is found by accident: no package registries, no environment, no\n")
 	add("# prefix of a package manager (cmake-packages(7), CMAKE_FIND_USE_*).\n")
@@ -117,13 +144,81 @@ func (t Toolchain) Append(b []byte) []byte {
 	set("CMAKE_PROGRAM_PATH", list(slices.Concat(t.Programs, []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"})))
 	set("stonemason_meant", list(slices.Concat(t.Prefixes, t.Meant)))
 	add(foreign)
-	if t.Host.OS == "linux" {
+	switch {
+	case t.Host != t.Build:
+		// What pkg-config knows is for this machine.
+		add("set(ENV{PKG_CONFIG_LIBDIR} \"\")\n")
+	case t.Host.OS == "linux":
 		add(pkgConfig)
 	}
 	if len(t.Prefixes) > 0 {
 		set("CMAKE_PREFIX_PATH", list(t.Prefixes))
 	}
 	return b
+}
+
+// host says what CMake cannot find out about a machine that is not this one
+// (cmake-toolchains(7), "Cross Compiling"; the CMAKE_OSX_ variables). Programs
+// are this machine's; headers, libraries and packages are the host's alone, of
+// which there are those of the sysroot and of the components that are needed.
+func (t Toolchain) host(set func(name, value string), add func(text string)) {
+	set("CMAKE_SYSTEM_NAME", systemName(t.Host))
+	set("CMAKE_SYSTEM_PROCESSOR", processor(t.Host))
+	if t.Host.OS == "darwin" {
+		set("CMAKE_SYSTEM_VERSION", platform.DarwinFloor)
+		// CMake's own file for Darwin asks sw_vers, a program of Macs, whether
+		// there are run paths, and takes back what was said before it. It reads
+		// this one once more behind that (CMAKE_USER_MAKE_RULES_OVERRIDE).
+		for _, language := range []string{"C", "CXX"} {
+			set("CMAKE_SHARED_LIBRARY_RUNTIME_"+language+"_FLAG", "-Wl,-rpath,")
+			set("CMAKE_SHARED_LIBRARY_RUNTIME_"+language+"_FLAG_SEP", "")
+		}
+		add("set(CMAKE_USER_MAKE_RULES_OVERRIDE \"${CMAKE_CURRENT_LIST_FILE}\")\n")
+	}
+	if t.Cross == nil {
+		return
+	}
+	c := t.Cross
+	if c.Triple != "" {
+		set("CMAKE_C_COMPILER_TARGET", c.Triple)
+		set("CMAKE_CXX_COMPILER_TARGET", c.Triple)
+		set("CMAKE_ASM_COMPILER_TARGET", c.Triple)
+	}
+	roots := slices.Clone(t.Prefixes)
+	switch {
+	case c.Sysroot != "" && t.Host.OS == "darwin":
+		roots = append(roots, c.Sysroot)
+	case c.Sysroot != "":
+		set("CMAKE_SYSROOT", c.Sysroot)
+		roots = append(roots, c.Sysroot)
+	default:
+		// Where Debian's and Fedora's cross compilers have what is theirs.
+		roots = append(roots, "/usr/"+cross.GNUTriple(t.Host))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Programs)) {
+		set("CMAKE_"+name, c.Programs[name])
+	}
+	set("CMAKE_FIND_ROOT_PATH", list(append(roots, t.Meant...)))
+	set("CMAKE_FIND_ROOT_PATH_MODE_PROGRAM", "NEVER")
+	for _, what := range []string{"LIBRARY", "INCLUDE", "PACKAGE"} {
+		set("CMAKE_FIND_ROOT_PATH_MODE_"+what, "ONLY")
+	}
+}
+
+// macOS says what is compiled for, on a Mac and elsewhere: without it CMake takes
+// the processor and the version of the Mac that it runs on, and what comes out
+// does not start on an older one. Apple's ar knows no response files, and LLVM's
+// libraries have more members than a command line holds.
+func (t Toolchain) macOS(set func(name, value string)) {
+	set("CMAKE_OSX_ARCHITECTURES", processor(t.Host))
+	set("CMAKE_OSX_DEPLOYMENT_TARGET", platform.MacOSFloor)
+	if sysroot := t.Sysroot; sysroot != "" {
+		set("CMAKE_OSX_SYSROOT", sysroot)
+	}
+	if t.Cross == nil && t.Archiver != "" {
+		set("CMAKE_AR", t.Archiver)
+		set("CMAKE_RANLIB", t.Ranlib)
+	}
 }
 
 // Quote writes a CMake quoted argument (cmake-language(7), "Quoted Argument").

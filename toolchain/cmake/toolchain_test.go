@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stonemason-hip/stonemason/toolchain/cross"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -62,6 +63,49 @@ func TestAnotherHostNamesItsSystem(t *testing.T) {
 	// then runs no program of the build (CMAKE_CROSSCOMPILING).
 	if text := (Toolchain{Build: linux, Host: linux}).Text(); strings.Contains(text, "CMAKE_SYSTEM_NAME") {
 		t.Error("a native build names a system")
+	}
+}
+
+// What CMake cannot find out about a Mac, and all that it would look for here,
+// is said.
+func TestTextForMacOS(t *testing.T) {
+	mac := platform.Platform{OS: "darwin", Arch: "arm64"}
+	x := cross.Darwin(mac, "/llvm/bin", "/sdk")
+	text := Toolchain{Build: linux, Host: mac, CC: x.CC, CXX: x.CXX, Cross: &x, Sysroot: x.Sysroot, Prefixes: []string{"/store/zstd"}, Launcher: "/usr/bin/ccache"}.Text()
+	for _, want := range []string{
+		`CMAKE_SYSTEM_NAME "Darwin"`, `CMAKE_SYSTEM_VERSION "23.0.0"`, `CMAKE_SYSTEM_PROCESSOR "arm64"`,
+		`CMAKE_OSX_ARCHITECTURES "arm64"`, `CMAKE_OSX_DEPLOYMENT_TARGET "14.0"`, `CMAKE_OSX_SYSROOT "/sdk"`,
+		`CMAKE_C_COMPILER "/llvm/bin/clang"`, `CMAKE_CXX_COMPILER "/llvm/bin/clang++"`,
+		`CMAKE_C_COMPILER_TARGET "arm64-apple-macos14.0"`, `CMAKE_CXX_COMPILER_TARGET "arm64-apple-macos14.0"`, `CMAKE_ASM_COMPILER_TARGET "arm64-apple-macos14.0"`,
+		`CMAKE_AR "/llvm/bin/llvm-ar"`, `CMAKE_RANLIB "/llvm/bin/llvm-ranlib"`, `CMAKE_NM "/llvm/bin/llvm-nm"`, `CMAKE_STRIP "/llvm/bin/llvm-strip"`,
+		`CMAKE_OTOOL "/llvm/bin/llvm-otool"`, `CMAKE_INSTALL_NAME_TOOL "/llvm/bin/llvm-install-name-tool"`, `CMAKE_LIBTOOL "/llvm/bin/llvm-libtool-darwin"`,
+		`CMAKE_LINKER "/llvm/bin/ld64.lld"`, `CMAKE_LIPO "/llvm/bin/llvm-lipo"`,
+		`CMAKE_FIND_ROOT_PATH "/store/zstd;/sdk"`, `CMAKE_FIND_ROOT_PATH_MODE_PROGRAM "NEVER"`, `CMAKE_FIND_ROOT_PATH_MODE_LIBRARY "ONLY"`,
+		`CMAKE_FIND_ROOT_PATH_MODE_INCLUDE "ONLY"`, `CMAKE_FIND_ROOT_PATH_MODE_PACKAGE "ONLY"`,
+		`CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld --ld-path=/llvm/bin/ld64.lld -Wl,-headerpad_max_install_names"`,
+		`CMAKE_SHARED_LINKER_FLAGS_INIT "-fuse-ld=lld`, `CMAKE_MODULE_LINKER_FLAGS_INIT "-fuse-ld=lld`,
+		`ENV{PKG_CONFIG_LIBDIR} ""`, `CMAKE_CXX_COMPILER_LAUNCHER "/usr/bin/ccache"`,
+	} {
+		if !strings.Contains(text, "set("+want) {
+			t.Errorf("no line set(%s", want)
+		}
+	}
+	if strings.Contains(text, "-linux-gnu/pkgconfig") {
+		t.Error("pkg-config looks at this machine's libraries")
+	}
+	// On a Mac nothing says that programs cannot be run.
+	text = Toolchain{Build: mac, Host: mac, CC: "cc", CXX: "c++", Sysroot: "/sdk", Archiver: "/llvm/bin/llvm-ar", Ranlib: "/llvm/bin/llvm-ranlib"}.Text()
+	for _, want := range []string{
+		`CMAKE_OSX_ARCHITECTURES "arm64"`, `CMAKE_OSX_DEPLOYMENT_TARGET "14.0"`, `CMAKE_OSX_SYSROOT "/sdk"`, `CMAKE_AR "/llvm/bin/llvm-ar"`, `CMAKE_RANLIB "/llvm/bin/llvm-ranlib"`,
+	} {
+		if !strings.Contains(text, "set("+want) {
+			t.Errorf("on a Mac: no line set(%s", want)
+		}
+	}
+	for _, not := range []string{"CMAKE_SYSTEM_NAME", "CMAKE_FIND_ROOT_PATH", "-fuse-ld=lld", "PKG_CONFIG"} {
+		if strings.Contains(text, not) {
+			t.Errorf("on a Mac: a line with %s", not)
+		}
 	}
 }
 

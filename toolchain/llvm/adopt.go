@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/toolchain/elf"
-	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Spec says what to adopt and where to.
@@ -66,7 +67,7 @@ func Adopt(ctx context.Context, in Install, spec Spec) (*Report, error) {
 		return nil, fmt.Errorf("adopt: %w", err)
 	}
 	r := &Report{Install: in, Base: l.base, Absent: l.absent}
-	editor := elf.Editor{Patchelf: spec.Patchelf}
+	editor := elf.Editor{Patchelf: spec.Patchelf, Platform: in.platform()}
 	for _, f := range l.sorted() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -85,7 +86,7 @@ func Adopt(ctx context.Context, in Install, spec Spec) (*Report, error) {
 	r.Files = append(r.Files, licences...)
 	r.Unlicensed = unlicensed
 	slices.SortFunc(r.Files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	if err := check(ctx, spec.Dest, l); err != nil {
+	if err := check(ctx, in, spec.Dest, l); err != nil {
 		return nil, fmt.Errorf("adopt: the copy does not stand on its own: %w", err)
 	}
 	return r, nil
@@ -143,7 +144,7 @@ func copyFile(from, to string, mode os.FileMode) (err error) {
 
 // check proves the copy: every needed library is found in it or in the base,
 // and the copied clang finds its own headers.
-func check(ctx context.Context, dest string, l *layout) error {
+func check(ctx context.Context, in Install, dest string, l *layout) error {
 	dest, err := filepath.EvalSymlinks(dest)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func check(ctx context.Context, dest string, l *layout) error {
 		}
 	}
 	slices.Sort(programs)
-	linker, err := elf.NewLinker("/", platform.Native())
+	linker, err := elf.NewLinker("/", in.platform())
 	if err != nil {
 		return err
 	}
@@ -172,6 +173,13 @@ func check(ctx context.Context, dest string, l *layout) error {
 		}
 	}
 	if _, ok := l.files[destBin+"/clang"]; !ok || l.resource == "" {
+		return nil
+	}
+	if !in.host.IsZero() {
+		// It may not be able to run here; see FromTree for where it looks.
+		if want := path.Join(destLib, "clang", strconv.Itoa(in.Major)); l.resource != want {
+			return fmt.Errorf("clang looks for its headers in %s, and they are in %s", want, l.resource)
+		}
 		return nil
 	}
 	clang := filepath.Join(dest, filepath.FromSlash(destBin), "clang")

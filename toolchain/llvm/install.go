@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Vendor says who packaged an installation, and so which packages hold what.
@@ -51,8 +53,11 @@ type Install struct {
 	// Unusable are the reasons not to use it; empty for a usable one.
 	Unusable []string `json:"unusable,omitempty"`
 
-	// root is the folder that stands for / (see Options.Root).
+	// root is the folder that stands for / (see Options.Root), host the machine
+	// that the programs are for where they were not found by running them (see
+	// FromTree).
 	root string
+	host platform.Platform
 }
 
 // Usable reports whether nothing speaks against the installation.

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/toolchain/elf"
-	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
 // Where things go in the stage. The layout is that of upstream's install tree
@@ -113,7 +112,7 @@ func arrange(ctx context.Context, in Install, tools, optional []string, links ma
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	host := platform.Native()
+	host := in.platform()
 	if host.OS != "linux" {
 		return nil, &UnavailableError{Host: host.String(), Reason: "Mach-O adoption is missing"}
 	}
@@ -147,7 +146,10 @@ func arrange(ctx context.Context, in Install, tools, optional []string, links ma
 		}
 	}
 	l.origins = append(l.origins, reals...)
-	return l, l.addResource(in)
+	if err := l.addResource(in); err != nil {
+		return nil, err
+	}
+	return l, in.enclosed(l)
 }
 
 // addTools adds each tool's real file once, under its own name, and the other

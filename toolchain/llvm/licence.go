@@ -29,6 +29,20 @@ func copyLicences(ctx context.Context, in Install, origins []string, dest string
 	origins = slices.Clone(origins)
 	slices.Sort(origins)
 	origins = slices.Compact(origins)
+	if !in.host.IsZero() {
+		owners, err := in.treeLicences()
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, owner := range owners {
+			texts, err := owner.copyTo(dest)
+			if err != nil {
+				return nil, nil, err
+			}
+			made = append(made, texts...)
+		}
+		return made, nil, nil
+	}
 	owners := owners(ctx, in, origins)
 	done := map[string]bool{}
 	for _, origin := range origins {
@@ -41,27 +55,36 @@ func copyLicences(ctx context.Context, in Install, origins []string, dest string
 			continue
 		}
 		done[owner.name] = true
-		texts := owner.texts()
+		texts, err := owner.copyTo(dest)
+		if err != nil {
+			return nil, nil, err
+		}
 		if len(texts) == 0 {
 			unlicensed = append(unlicensed, origin)
 		}
-		for _, text := range texts {
-			to := path.Join(destDoc, owner.name, filepath.Base(text))
-			target := filepath.Join(dest, filepath.FromSlash(to))
-			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-				return nil, nil, err
-			}
-			if err := copyFile(text, target, 0o644); err != nil {
-				return nil, nil, err
-			}
-			info, err := os.Stat(target)
-			if err != nil {
-				return nil, nil, err
-			}
-			made = append(made, Entry{Path: to, Origin: text, Size: info.Size()})
-		}
+		made = append(made, texts...)
 	}
 	return made, unlicensed, nil
+}
+
+// copyTo copies a package's licence texts into the stage.
+func (o owner) copyTo(dest string) (made []Entry, err error) {
+	for _, text := range o.texts() {
+		to := path.Join(destDoc, o.name, filepath.Base(text))
+		target := filepath.Join(dest, filepath.FromSlash(to))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return nil, err
+		}
+		if err := copyFile(text, target, 0o644); err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(target)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, Entry{Path: to, Origin: text, Size: info.Size()})
+	}
+	return made, nil
 }
 
 // owner is a package and where its licence texts may be.

@@ -20,6 +20,10 @@ const NativeName = "native"
 // newer symbols as missing below it, so it is part of the triple.
 const MacOSFloor = "14.0"
 
+// DarwinFloor is the version of MacOSFloor's kernel, which is what CMake calls
+// the version of a system named Darwin (uname(1), -r).
+const DarwinFloor = "23.0.0"
+
 // Platform is one machine. The zero value is no platform.
 type Platform struct {
 	// OS is "linux" or "darwin", Arch "amd64" or "arm64".

@@ -1,0 +1,4 @@
+#define KERNEL shift
+#define ENTRY second
+#define words words_of_second
+#include "kernel.hip"
