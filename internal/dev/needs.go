@@ -24,6 +24,7 @@ func programs() []program {
 		{name: "bwrap", why: "isolation", packages: map[string][]string{"apt": {"bubblewrap"}, "dnf": {"bubblewrap"}}},
 		{name: "make", why: "job tokens", packages: map[string][]string{"apt": {"make"}, "dnf": {"make"}}},
 		{name: "readelf", why: "run paths", packages: map[string][]string{"apt": {"binutils"}, "dnf": {"binutils"}}},
+		{name: "npm", why: "the macOS SDK", packages: map[string][]string{"apt": {"npm"}, "dnf": {"npm"}}},
 		{name: "xz", why: "archives", packages: map[string][]string{"apt": {"xz-utils"}, "dnf": {"xz"}}},
 		{name: "chromium", or: []string{"chromium-browser", "google-chrome"}, why: "report", long: true, packages: map[string][]string{"apt": {"chromium"}, "dnf": {"chromium"}}},
 	}

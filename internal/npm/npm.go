@@ -1,32 +1,36 @@
 // Package npm turns the name of an npm package into the addresses of its
-// tarball, by the machine's own npm configuration. No npm is run, and no
-// package is installed: a tarball is a file like any other, pinned by size and
-// SHA-256.
+// tarball, by the machine's own npm configuration. No package is installed: a
+// tarball is a file like any other, pinned by size and SHA-256.
 package npm
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/stonemason-hip/stonemason/internal/capture"
 )
 
 // Scheme begins the address of a package, as in a package.json:
 // npm:@scope/name@1.2.3.
 const Scheme = "npm:"
 
-// DefaultRegistry is what npm uses where nobody has configured another
-// (npm-config(7), registry).
-const DefaultRegistry = "https://registry.npmjs.org"
+// ErrNoRegistry marks a machine on which nobody has configured a registry and
+// no npm is installed that has one built in.
+var ErrNoRegistry = errors.New("no registry of npm is configured, and no npm is installed: name one with NPM_CONFIG_REGISTRY")
 
 // maxConfigFile bounds one npmrc.
 const maxConfigFile = 1 << 20
@@ -71,6 +75,9 @@ type Config struct {
 	Getenv func(string) string
 	// Mirrors are registries to try before the configured one.
 	Mirrors []string
+	// Default is asked for the registry where nobody has configured one; nil
+	// asks the machine's npm, which has one built in (npm-config(7), registry).
+	Default func() (string, error)
 	// Global lists files to look for npm's configuration of the whole machine
 	// in; nil is where npm's usual prefixes have it.
 	Global []string
@@ -131,13 +138,40 @@ func (c Config) registry(p Package) (string, error) {
 		registry = options[scope+":registry"]
 	}
 	if registry == "" {
-		return DefaultRegistry, nil
+		ask := c.Default
+		if ask == nil {
+			ask = builtIn
+		}
+		var err error
+		if registry, err = ask(); err != nil {
+			return "", err
+		}
 	}
 	u, err := url.Parse(registry)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "file" {
 		return "", errors.New("npm's configuration names a registry that is no http or https address")
 	}
 	return registry, nil
+}
+
+// probeTime bounds npm, which is a script of many files.
+const probeTime = time.Minute
+
+// builtIn asks npm for its registry.
+func builtIn() (string, error) {
+	program, err := exec.LookPath("npm")
+	if err != nil {
+		return "", ErrNoRegistry
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "config", "get", "registry")
+	cmd.WaitDelay = 5 * time.Second
+	out, err := capture.Output(cmd, 64<<10)
+	if err != nil {
+		return "", fmt.Errorf("ask npm for its registry: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // files are the configuration files, the most particular first.

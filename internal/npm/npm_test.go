@@ -1,6 +1,7 @@
 package npm
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// builtInRegistry stands for what npm says that nobody has configured.
+const builtInRegistry = "https://built-in.example.org"
+
 func TestRegistry(t *testing.T) {
 	const scoped, plain = "npm:@tools/zip@1.0.0", "npm:zip@1.0.0"
 	for _, c := range []struct {
@@ -42,16 +46,16 @@ func TestRegistry(t *testing.T) {
 		address      string
 		want         string
 	}{
-		{name: "nothing is configured", address: plain, want: DefaultRegistry + "/zip/-/zip-1.0.0.tgz"},
-		{name: "a scope", address: scoped, want: DefaultRegistry + "/@tools/zip/-/zip-1.0.0.tgz"},
+		{name: "nothing is configured", address: plain, want: builtInRegistry + "/zip/-/zip-1.0.0.tgz"},
+		{name: "a scope", address: scoped, want: builtInRegistry + "/@tools/zip/-/zip-1.0.0.tgz"},
 		{name: "the machine's file", address: plain, global: "registry=https://global.example.org/npm/\n", want: "https://global.example.org/npm/zip/-/zip-1.0.0.tgz"},
 		{name: "the user's file before it", address: plain, global: "registry=https://global.example.org\n", user: "; a remark = x\n registry = \"https://user.example.org\"\n", want: "https://user.example.org/zip/-/zip-1.0.0.tgz"},
 		{name: "the environment before both", address: plain, user: "registry=https://user.example.org\n", env: map[string]string{"NPM_CONFIG_REGISTRY": "https://env.example.org"}, want: "https://env.example.org/zip/-/zip-1.0.0.tgz"},
 		{name: "in small letters", address: plain, env: map[string]string{"npm_config_registry": "https://env.example.org"}, want: "https://env.example.org/zip/-/zip-1.0.0.tgz"},
 		{name: "a scope's own", address: scoped, user: "@tools:registry=https://tools.example.org\n//tools.example.org/:_authToken=secret\n", env: map[string]string{"NPM_CONFIG_REGISTRY": "https://env.example.org"}, want: "https://tools.example.org/@tools/zip/-/zip-1.0.0.tgz"},
-		{name: "another scope's", address: scoped, user: "@other:registry=https://tools.example.org\n", want: DefaultRegistry + "/@tools/zip/-/zip-1.0.0.tgz"},
+		{name: "another scope's", address: scoped, user: "@other:registry=https://tools.example.org\n", want: builtInRegistry + "/@tools/zip/-/zip-1.0.0.tgz"},
 		{name: "a variable", address: plain, user: "registry=https://${WHERE}/npm\n", env: map[string]string{"WHERE": "there.example.org"}, want: "https://there.example.org/npm/zip/-/zip-1.0.0.tgz"},
-		{name: "mirrors first", address: plain, mirrors: []string{"https://one.example.org/", DefaultRegistry}, want: "https://one.example.org/zip/-/zip-1.0.0.tgz " + DefaultRegistry + "/zip/-/zip-1.0.0.tgz"},
+		{name: "mirrors first", address: plain, mirrors: []string{"https://one.example.org/", builtInRegistry}, want: "https://one.example.org/zip/-/zip-1.0.0.tgz " + builtInRegistry + "/zip/-/zip-1.0.0.tgz"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			home := t.TempDir()
@@ -65,7 +69,7 @@ func TestRegistry(t *testing.T) {
 				return name
 			}
 			write(".npmrc", c.user)
-			config := Config{Mirrors: c.mirrors, Global: []string{write("global", c.global)}, Getenv: func(name string) string {
+			config := Config{Mirrors: c.mirrors, Default: func() (string, error) { return builtInRegistry, nil }, Global: []string{write("global", c.global)}, Getenv: func(name string) string {
 				if name == "HOME" {
 					return home
 				}
@@ -76,6 +80,11 @@ func TestRegistry(t *testing.T) {
 				t.Errorf("URLs = %s, %v; want %s", got, err, c.want)
 			}
 		})
+	}
+	// Without npm and without a word of anybody there is none.
+	t.Setenv("PATH", t.TempDir())
+	if _, err := (Config{Global: []string{}, Getenv: func(string) string { return "" }}).URLs(plain); !errors.Is(err, ErrNoRegistry) {
+		t.Errorf("without npm: %v", err)
 	}
 	config := Config{Global: []string{}, Getenv: func(name string) string {
 		return map[string]string{"NPM_CONFIG_REGISTRY": "ssh://user:word@example.org"}[name]

@@ -98,7 +98,7 @@ func (p *Provider) URLs(s plan.Source) []string {
 }
 
 // named puts the addresses of an npm package in the place of its name. A name
-// that gives none stays, and the download says that it is no address.
+// that gives none stays; why is said when nothing else gives the file.
 func (p *Provider) named(urls []string) []string {
 	var out []string
 	for _, u := range urls {
@@ -113,6 +113,18 @@ func (p *Provider) named(urls []string) []string {
 	return out
 }
 
+// unnamed is why an npm package has no address here, or nil.
+func (p *Provider) unnamed(urls []string) error {
+	for _, u := range urls {
+		if strings.HasPrefix(u, npm.Scheme) && p.NPMURLs != nil {
+			if _, err := p.NPMURLs(u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Fetch brings the bytes of a source to this machine without unpacking them.
 func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
 	if s.Workspace != "" || s.Commit != "" {
@@ -122,7 +134,13 @@ func (p *Provider) Fetch(ctx context.Context, s plan.Source) (string, error) {
 		return "", exit.Withf(exit.Source, "source %s: %s is in Debian's archive, and the apt configuration of this machine names no mirror of it: name one in therock.yaml, under mirrors with the key debian", s.Name, s.Pool)
 	}
 	file, err := p.once(ctx, s.SHA256, func() (string, error) {
-		return p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
+		file, err := p.Fetcher.Get(ctx, fetch.Request{Name: s.Name, URLs: p.URLs(s), SHA256: s.SHA256, Size: s.Size})
+		if err != nil {
+			if unnamed := p.unnamed(s.URLs); unnamed != nil {
+				err = exit.With(exit.Source, fmt.Errorf("source %s: %w", s.Name, unnamed))
+			}
+		}
+		return file, err
 	})
 	if err != nil {
 		return "", refused(s.Name, err)
