@@ -33,22 +33,32 @@ func stopping() []os.Signal {
 // process and ends it at once, with the same code. Handlers that others have
 // set for these signals, as mage does, no longer hear them: mage would end the
 // process five seconds after the first and at once after the second, before
-// its children were gone. stop gives the signals back their own effect.
+// its children were gone. One that mage sets later than this, as it does beside
+// a target that begins at once, hears them too and cancels parent: the signal is
+// given a moment to be heard here then, so that the cause is the same. stop
+// gives the signals back their own effect.
 func Context(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	signals := stopping()
 	signal.Reset(signals...)
 	heard, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(heard, signals...)
 	orphaned := orphan(done)
 	go func() {
-		select {
-		case s := <-heard:
-			cancel(exit.With(exit.Interrupted, fmt.Errorf("stopped by %s", name(s))))
-		case <-orphaned:
-			cancel(exit.With(exit.Interrupted, errors.New("stopped: the mage that ran this has ended")))
-		case <-done:
-			return
+		cancelled, moment := parent.Done(), (<-chan time.Time)(nil)
+		for ctx.Err() == nil {
+			select {
+			case s := <-heard:
+				cancel(exit.With(exit.Interrupted, fmt.Errorf("stopped by %s", name(s))))
+			case <-orphaned:
+				cancel(exit.With(exit.Interrupted, errors.New("stopped: the mage that ran this has ended")))
+			case <-cancelled:
+				cancelled, moment = nil, time.After(hearing)
+			case <-moment:
+				cancel(context.Cause(parent))
+			case <-done:
+				return
+			}
 		}
 		select {
 		case <-heard:
@@ -63,6 +73,9 @@ func Context(parent context.Context) (ctx context.Context, stop func()) {
 		cancel(nil)
 	}
 }
+
+// hearing is how long after somebody else heard a signal it is heard here.
+const hearing = 100 * time.Millisecond
 
 // orphan is closed when this process was started by mage and mage has ended. A
 // signal to terminate kills mage, and does not reach what mage runs: go hands it

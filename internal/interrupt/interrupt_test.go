@@ -149,3 +149,25 @@ func TestMageHasEnded(t *testing.T) {
 		t.Errorf("says %q", text)
 	}
 }
+
+// Mage's handler may hear the signal too, and cancel what it has given: the
+// cause is the signal all the same. Without one it is mage's.
+func TestTheSignalIsTheCause(t *testing.T) {
+	parent, cancel := context.WithCancel(context.Background())
+	ctx, stop := Context(parent)
+	defer stop()
+	cancel()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	if err := context.Cause(ctx); exit.Of(err) != exit.Interrupted || !strings.Contains(err.Error(), "termination signal") {
+		t.Errorf("the cause is %v", err)
+	}
+	ctx, again := Context(parent)
+	defer again()
+	<-ctx.Done()
+	if err := context.Cause(ctx); err != context.Canceled {
+		t.Errorf("without a signal the cause is %v", err)
+	}
+}
