@@ -39,6 +39,9 @@ func stopping() []os.Signal {
 // gives the signals back their own effect.
 func Context(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	if parent.Err() != nil { // it ended before there was anything to interrupt
+		cancel(context.Cause(parent))
+	}
 	signals := stopping()
 	signal.Reset(signals...)
 	heard, done := make(chan os.Signal, 2), make(chan struct{})
