@@ -250,6 +250,7 @@ type dyldLink struct {
 	by   *dyldLink
 }
 
+// String is the chain by name, from the first that was loaded to this one.
 func (l *dyldLink) String() string {
 	var names []string
 	for ; l != nil; l = l.by {

@@ -42,7 +42,7 @@ type Command struct {
 	// before the rest has had the time to end, since their end is the others'
 	// death, of which nobody learns what they have used.
 	Confined bool
-	// Mark is an entry of Env, such as "TMPDIR=/work/x/tmp", that no process
+	// Mark is an entry of Env, such as "TMPDIR=/build/x/tmp", that no process
 	// has which does not belong to this command. Without one, a process is
 	// lost that leaves both its session and its parents.
 	Mark string

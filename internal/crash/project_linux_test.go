@@ -255,7 +255,7 @@ func (p *project) whole(t testing.TB) {
 func (p *project) leftovers(t testing.TB) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{p.store + "/tmp/*", p.store + "/work/*", p.dir + "/dist/.[a-z]*"} {
+	for _, pattern := range []string{filepath.Join(p.store, "tmp", "*"), filepath.Join(p.store, "work", "*"), filepath.Join(p.dir, "dist", ".[a-z]*")} {
 		found, err := filepath.Glob(pattern)
 		check(t, err)
 		all = append(all, found...)

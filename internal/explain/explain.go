@@ -163,6 +163,8 @@ func (v Verdict) Attrs() map[string]string {
 	return attrs
 }
 
+// String names the need, and what changed in it: "x: old → new", with what is
+// long cut short, or "x: built first".
 func (n Need) String() string {
 	if n.First {
 		return n.Component + ": built first"

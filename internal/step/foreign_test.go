@@ -19,7 +19,7 @@ func TestConfiguredWithWhatIsOfThisMachine(t *testing.T) {
 		{"library", "ZLIB_LIBRARY_RELEASE:FILEPATH=/usr/lib/x86_64-linux-gnu/libz.so", "ZLIB_LIBRARY_RELEASE=/usr/lib/x86_64-linux-gnu/libz.so"},
 		{"headers", "ZLIB_INCLUDE_DIR:PATH=/usr/include", "ZLIB_INCLUDE_DIR=/usr/include"},
 		{"package", "zstd_DIR:PATH=/usr/lib/cmake/zstd", "zstd_DIR=/usr/lib/cmake/zstd"},
-		{"second of a list", "X_LIBRARIES:FILEPATH=/work/build/x.a;/opt/homebrew/lib/libz.a", "X_LIBRARIES=/opt/homebrew/lib/libz.a"},
+		{"second of a list", "X_LIBRARIES:FILEPATH=/usr/local/work/build/x.a;/opt/homebrew/lib/libz.a", "X_LIBRARIES=/opt/homebrew/lib/libz.a"},
 		{"own work folder", "X_LIBRARY:FILEPATH=/usr/local/work/build/libx.a", ""},
 		{"a need", "zstd_DIR:PATH=/usr/local/store/zstd/lib/cmake/zstd", ""},
 		{"the sysroot", "M_LIBRARY:FILEPATH=/usr/local/sdk/usr/lib/libm.tbd", ""},

@@ -139,6 +139,7 @@ type NoUsableError struct {
 	MinMajor int
 }
 
+// Error lists each installation found with the reasons against it.
 func (e *NoUsableError) Error() string {
 	if len(e.Found) == 0 {
 		return fmt.Sprintf("no LLVM found: install clang, lld and llvm of version %d or newer, or name a prefix", e.MinMajor)

@@ -34,6 +34,7 @@ type UnavailableError struct {
 	Reason string
 }
 
+// Error names the host and the reason, and what to do instead.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("adopting LLVM is not available for %s: %s; build amd-llvm from source", e.Host, e.Reason)
 }
@@ -46,6 +47,7 @@ type MissingError struct {
 	Libraries []elf.Missing
 }
 
+// Error names what is missing, and the packages that have the tools.
 func (e *MissingError) Error() string {
 	var parts []string
 	if len(e.Tools) > 0 {

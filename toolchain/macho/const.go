@@ -48,6 +48,8 @@ const (
 	TypeFileset    FileType = 0xc
 )
 
+// String is the type in a word; an unknown one is "file type" and its number in
+// hexadecimal.
 func (t FileType) String() string {
 	names := map[FileType]string{TypeObject: "object", TypeExecute: "executable", TypeCore: "core",
 		TypePreload: "preload", TypeDylib: "dylib", TypeDylinker: "dylinker", TypeBundle: "bundle",
@@ -132,6 +134,8 @@ const (
 	PlatformMacCatalyst Platform = 6
 )
 
+// String is the platform in small letters (mach-o/loader.h, PLATFORM_*); an
+// unknown one is "platform" and its number.
 func (p Platform) String() string {
 	names := []string{"unknown", "macos", "ios", "tvos", "watchos", "bridgeos", "maccatalyst", "iossimulator",
 		"tvossimulator", "watchossimulator", "driverkit", "visionos", "visionossimulator"}
@@ -145,6 +149,7 @@ func (p Platform) String() string {
 // Versions compare as numbers.
 type Version uint32
 
+// String is the version with two numbers, or three if the last is not 0.
 func (v Version) String() string {
 	s := fmt.Sprintf("%d.%d", v>>16, v>>8&0xff)
 	if v&0xff != 0 {

@@ -42,6 +42,7 @@ type Problem struct {
 	Text string
 }
 
+// String is the slice, what is wrong, and the rule.
 func (p Problem) String() string { return fmt.Sprintf("%s: %s (%s)", p.Arch, p.Text, p.Rule) }
 
 // Verify checks the signatures of all images against the file's bytes, which it
