@@ -15,10 +15,12 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/interrupt"
+	"github.com/stonemason-hip/stonemason/internal/machine"
 	"github.com/stonemason-hip/stonemason/internal/smoke"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // VerifyOptions are the options of verify.
@@ -91,6 +93,11 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 	if m != nil {
 		options.Floor = map[string]string{audit.FamilyMacOS: platform.MacOSFloor}
 	}
+	if host.OS == "darwin" {
+		if options.System, err = a.macStubs(ctx); err != nil {
+			return stopped(ctx, err)
+		}
+	}
 	report, err := audit.Run(ctx, dir, options)
 	if err != nil {
 		return stopped(ctx, exit.With(exit.Verify, err))
@@ -121,6 +128,21 @@ func (a *App) Verify(ctx context.Context, o VerifyOptions) error {
 		return exit.Withf(exit.Verify, "%s: the bundle has findings", named)
 	}
 	return nil
+}
+
+// macStubs says what the libraries of macOS export, where there is an SDK to
+// ask: the one that the user names, or a Mac's own. Without any it is nil, and
+// what images import from macOS itself is taken on trust.
+func (a *App) macStubs(ctx context.Context) (audit.SystemLibraries, error) {
+	folder := a.getenv(sdk.Variable)
+	found, err := machine.FindSDK(ctx, folder, platform.Native())
+	if folder == "" && errors.Is(err, sdk.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sdk.NewStubs(found.Path), nil
 }
 
 // stopped is what an error means when it was Ctrl-C that ended the work.

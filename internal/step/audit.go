@@ -9,11 +9,15 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/audit"
 	"github.com/stonemason-hip/stonemason/internal/glob"
 	"github.com/stonemason-hip/stonemason/internal/key"
+	"github.com/stonemason-hip/stonemason/toolchain/platform"
+	"github.com/stonemason-hip/stonemason/toolchain/sdk"
 )
 
 // Audit is the gate before sealing: it refuses a stage with paths of this
-// build, links that lead out of it, foreign files or wrong modes. Whether
-// every library is found is a question to the bundle, not to one artifact.
+// build, links that lead out of it, foreign files or wrong modes; images for a
+// Mac also when they ask for a newer macOS than a bundle is for, or for symbols
+// that its libraries do not have. Whether every library is found is a question
+// to the bundle, not to one artifact.
 type Audit struct{}
 
 // Validate implements Step.
@@ -24,7 +28,14 @@ func (s *Audit) Key(b *key.Builder) { fields(b, s) }
 
 // Run implements Step.
 func (s *Audit) Run(ctx context.Context, r *Run) error {
-	report, err := audit.Run(ctx, r.Stage, audit.Options{Platform: r.Host, BuildPaths: r.LeakPaths, Partial: true})
+	options := audit.Options{Platform: r.Host, BuildPaths: r.LeakPaths, Partial: true}
+	if r.Host.OS == "darwin" {
+		options.Floor = map[string]string{audit.FamilyMacOS: platform.MacOSFloor}
+		if r.Sysroot != "" {
+			options.System = sdk.NewStubs(r.Sysroot)
+		}
+	}
+	report, err := audit.Run(ctx, r.Stage, options)
 	if err != nil {
 		return err
 	}
