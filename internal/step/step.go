@@ -64,6 +64,7 @@ var types = []Type{
 	{"macos-sdk", "assemble an SDK for macOS from headers, text stubs and libc++", func() Step { return new(MacOSSDK) }},
 	{"ninja", "build targets", func() Step { return new(Ninja) }},
 	{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
+	{"symbols", "move debug information into files of its own, for the slice dbg", func() Step { return new(Symbols) }},
 }
 
 // New makes an empty step of a type.

@@ -13,6 +13,8 @@ func ToolNames() []string {
 // names it or not: the key of a node holds these too.
 func Tools(s Step) []string {
 	switch s := s.(type) {
+	case *Symbols:
+		return []string{"c++"}
 	case *CMake:
 		return []string{"c++", "cmake", "ninja"}
 	case *Ninja:
