@@ -15,7 +15,7 @@ import (
 // given to the files that match, as they are on ELF; all others get those that
 // lead to what they need.
 func (s *Fixup) images(ctx context.Context, r *Run, files []string) error {
-	opts := macho.FixOptions{Prefixes: []string{r.Stage, r.BuildDir}, Jobs: min(max(r.Jobs, 1), runtime.GOMAXPROCS(0))}
+	opts := macho.FixOptions{Prefixes: []string{r.Stage, r.BuildDir}, Editor: machOEditor(), Jobs: min(max(r.Jobs, 1), runtime.GOMAXPROCS(0))}
 	for _, rel := range files {
 		rules := s.matching(rel)
 		if len(rules) == 0 {
