@@ -162,6 +162,14 @@ func (r *resolver) settle(c *choice) {
 			return
 		}
 	}
+	// What is left to the user's machine is no part of a build.
+	build, _ := r.needIDs(c)
+	for _, id := range build {
+		if d := r.choices[id]; d.provider != nil && d.provider.Kind == spec.External && d.host == c.host {
+			c.on, c.blocked = false, fmt.Sprintf("it is built with %s, which is left out of the bundle", d.component.Name)
+			return
+		}
+	}
 }
 
 // pull switches on what an enabled choice needs.
