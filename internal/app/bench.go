@@ -83,7 +83,7 @@ func (a *App) Bench(ctx context.Context, o BenchOptions) error {
 	}
 	defer os.RemoveAll(b.tmp)
 	for _, measure := range []func(context.Context) error{
-		b.verbs, b.workspace, b.tree, b.many, b.bundle, b.mac, b.component, b.graph,
+		b.verbs, b.workspace, b.tree, b.many, b.bundle, b.mac, b.components, b.graph,
 	} {
 		if err := measure(ctx); err != nil {
 			if ctx.Err() != nil {

@@ -24,26 +24,39 @@ import (
 // peakBound is what the orchestrator may have in memory at most, in bytes.
 const peakBound = 150_000_000
 
-// component measures one component, beside its commands typed by hand.
-func (b *benches) component(ctx context.Context) error {
-	const name = "device-libs"
-	what := name + " from its source"
-	if !b.wanted(what) {
-		return nil
+// components measures single components, beside their commands typed by hand:
+// one for this machine, and one compiled for a Mac.
+func (b *benches) components(ctx context.Context) error {
+	for _, c := range []struct{ name, host, what string }{
+		{"device-libs", "", "device-libs from its source"},
+		{"zstd", "darwin-arm64", "zstd for darwin-arm64 from its source"},
+	} {
+		if !b.wanted(c.what) {
+			continue
+		}
+		argv := []string{b.therock, "component", c.name, "-rebuild=true"}
+		var w Wishes
+		if c.host != "" {
+			argv, w.Hosts = append(argv, "-host="+c.host), c.host
+		}
+		ours := b.run(b.project.Root, nil, argv...)
+		// Its log is where the commands come from.
+		if err := ours(ctx); err != nil {
+			return err
+		}
+		hand, err := b.byHand(ctx, c.name, w)
+		if err != nil {
+			return err
+		}
+		err = b.measure(ctx, bench.Case{
+			What: c.what, Runs: 5, Ours: ours, Theirs: hand.run, Before: hand.clear,
+			Alternative: "the same cmake and ninja commands by hand", Bound: bench.Bound{Ratio: 1.02},
+		})
+		if err != nil {
+			return err
+		}
 	}
-	ours := b.run(b.project.Root, nil, b.therock, "component", name, "-rebuild=true")
-	// Its log is where the commands come from.
-	if err := ours(ctx); err != nil {
-		return err
-	}
-	hand, err := b.byHand(ctx, name)
-	if err != nil {
-		return err
-	}
-	return b.measure(ctx, bench.Case{
-		What: what, Runs: 5, Ours: ours, Theirs: hand.run, Before: hand.clear,
-		Alternative: "the same cmake and ninja commands by hand", Bound: bench.Bound{Ratio: 1.02},
-	})
+	return nil
 }
 
 // hand is a component that is built without us.
@@ -55,22 +68,18 @@ type hand struct {
 
 // byHand puts the source of a component into a folder and takes the commands
 // from its last log.
-func (b *benches) byHand(ctx context.Context, name string) (*hand, error) {
-	var n *plan.Node
-	for _, node := range b.nodes {
-		if node.Component == name {
-			n = node
-		}
+func (b *benches) byHand(ctx context.Context, name string, w Wishes) (*hand, error) {
+	builder, nodes, err := b.app.builder(ctx, w, name, discard())
+	if err != nil {
+		return nil, err
 	}
-	if n == nil {
-		return nil, fmt.Errorf("%s is not part of the plan", name)
-	}
+	n := nodes[0]
 	ran, err := build.Commands(filepath.Join(logsDir(b.project), n.ID+".log"))
 	if err != nil {
 		return nil, err
 	}
 	var said bytes.Buffer
-	site, err := b.builder.Enter(ctx, n, &said, false)
+	site, err := builder.Enter(ctx, n, &said, false)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +89,7 @@ func (b *benches) byHand(ctx context.Context, name string) (*hand, error) {
 		return nil, fmt.Errorf("%w\n%s", err, said.String())
 	}
 	r := site.Run()
-	h := &hand{dir: filepath.Join(b.tmp, "by-hand")}
+	h := &hand{dir: filepath.Join(b.tmp, "by-hand-"+name)}
 	moved := strings.NewReplacer(r.Work, h.dir)
 	for _, step := range []string{"configure", "build", "install"} {
 		if len(ran[step]) == 0 {
