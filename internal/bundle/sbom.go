@@ -21,15 +21,22 @@ func writeSBOM(w io.Writer, m *Manifest) error {
 			DependsOn: c.Needs, ContentID: c.Content,
 		}
 		for _, s := range c.Sources {
-			if one.PURL == "" {
-				one.PURL, one.SHA256 = purl(s), s.SHA256
+			name, version := s.Name, s.Version
+			if s.Package != "" {
+				name, version, _ = strings.Cut(s.Package, "=")
 			}
+			one.Ancestors = append(one.Ancestors, sbom.Ancestor{Name: name, Version: version, PURL: purl(s), SHA256: s.SHA256})
 			for _, u := range s.URLs {
 				if strings.HasPrefix(u, npm.Scheme) {
 					continue // the package URL names it: its address is each machine's own
 				}
 				one.Sources = append(one.Sources, sbom.Source{URL: u, SHA256: s.SHA256})
 			}
+		}
+		// What has one source goes by its name; what has
+		// several is none of them.
+		if len(one.Ancestors) == 1 {
+			one.PURL, one.SHA256, one.Ancestors = one.Ancestors[0].PURL, one.Ancestors[0].SHA256, nil
 		}
 		for _, p := range c.Patches {
 			link := p.Link

@@ -37,6 +37,13 @@ func TestDarwinBundle(t *testing.T) {
 			t.Errorf("%s, which only the build needs, is in the bundle", c.Name)
 		}
 	}
+	// In other folders, at another time: the same bytes.
+	for _, name := range []string{"hipcc", "zstd"} {
+		out := tool(t, project, os.Environ(), therock, "repro", name, "-channel=debian", "-host=darwin-arm64", "-with=zstd", "-provider=amd-llvm=external")
+		if !strings.Contains(out, name+"@darwin-arm64") || !strings.Contains(out, "the same twice") {
+			t.Error(out)
+		}
+	}
 	for _, name := range []string{"bin/hipcc", "bin/hipconfig", "lib/libzstd.1.5.7.dylib"} {
 		f, err := macho.Open(filepath.Join(dist, name))
 		if err != nil {

@@ -53,6 +53,9 @@ type Component struct {
 	SHA256    string // of the component as it was obtained, in lower-case hex
 	ContentID string // of what came out
 	Sources   []Source
+	// Ancestors are what a component of several parts was made of, each with a
+	// package URL or a hash of its own.
+	Ancestors []Ancestor
 	Patches   []Patch // in the order they were applied
 	Files     []File
 	DependsOn []string // names of components in the document
@@ -62,6 +65,14 @@ type Component struct {
 type Source struct {
 	URL    string // absolute; a user name and password in it are left out
 	SHA256 string // of the archive; "" for a repository
+}
+
+// Ancestor is one of the things that a component was made of.
+type Ancestor struct {
+	Name    string
+	Version string
+	PURL    string // "" when there is none
+	SHA256  string // as it was obtained; "" for a repository
 }
 
 // Patch is a change made to a component's source.
@@ -244,9 +255,35 @@ func component(c Component) (cdx.Component, error) {
 		}
 		out.Pedigree = &cdx.Pedigree{Patches: &patches}
 	}
+	if len(c.Ancestors) > 0 {
+		ancestors := make([]cdx.Component, len(c.Ancestors))
+		for i, a := range c.Ancestors {
+			if ancestors[i], err = ancestor(a); err != nil {
+				return out, err
+			}
+		}
+		if out.Pedigree == nil {
+			out.Pedigree = &cdx.Pedigree{}
+		}
+		out.Pedigree.Ancestors = &ancestors
+	}
 	out.Properties = properties(props...)
 	out.Components, err = files(c)
 	return out, err
+}
+
+func ancestor(a Ancestor) (cdx.Component, error) {
+	if a.Name == "" {
+		return cdx.Component{}, errors.New("an ancestor has no name")
+	}
+	if a.PURL != "" && !purlForm.MatchString(a.PURL) {
+		return cdx.Component{}, fmt.Errorf("ancestor %s: %q is no package URL", a.Name, a.PURL)
+	}
+	sums, err := hashes(a.SHA256)
+	if err != nil {
+		return cdx.Component{}, fmt.Errorf("ancestor %s: %w", a.Name, err)
+	}
+	return cdx.Component{Type: cdx.ComponentTypeLibrary, Name: a.Name, Version: a.Version, PackageURL: a.PURL, Hashes: sums}, nil
 }
 
 // properties returns the pairs of name and value whose value is not empty.

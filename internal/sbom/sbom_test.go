@@ -50,7 +50,13 @@ func sample() Doc {
 				},
 				DependsOn: []string{"amd-llvm"},
 			},
-			{Name: "amd-llvm", Version: "22.1.0", License: "Apache-2.0 WITH LLVM-exception", Provider: "system"},
+			{
+				Name: "amd-llvm", Version: "22.1.0", License: "Apache-2.0 WITH LLVM-exception", Provider: "system",
+				Ancestors: []Ancestor{
+					{Name: "clang-22", Version: "1:22.1.8-1~deb12u1", PURL: DebianPURL("debian", "clang-22", "1:22.1.8-1~deb12u1", "arm64"), SHA256: sumA},
+					{Name: "of no package", SHA256: sumB},
+				},
+			},
 			{Name: "odd", License: "see LICENSE & more"},
 		},
 	}
@@ -189,6 +195,11 @@ func TestRoundTrip(t *testing.T) {
 	if len(patches) != 2 || patches[0].Diff.URL != "patches/device-libs/0002%20b.patch" || !strings.HasSuffix(patches[1].Diff.URL, "/pull/1.patch") {
 		t.Errorf("patches lost their order or address: %+v", patches)
 	}
+	ancestors := *(*bom.Components)[0].Pedigree.Ancestors
+	if len(ancestors) != 2 || ancestors[0].PackageURL != "pkg:deb/debian/clang-22@1:22.1.8-1~deb12u1?arch=arm64" ||
+		ancestors[0].Version != "1:22.1.8-1~deb12u1" || (*ancestors[1].Hashes)[0].Value != sumB {
+		t.Errorf("ancestors = %+v", ancestors)
+	}
 	source := (*libs.ExternalReferences)[0]
 	if source.URL != "https://mirror.example.org/pool/main/r/rocm-llvm_7.0.2+dfsg.orig.tar.xz" ||
 		source.Type != cdx.ERTypeSourceDistribution || (*source.Hashes)[0].Value != sumA {
@@ -266,6 +277,9 @@ func TestRefused(t *testing.T) {
 		{"itself", func(d *Doc) { d.Components[0].DependsOn = []string{"hipcc"} }, "depends on itself"},
 		{"type", func(d *Doc) { d.Components[0].Type = "thing" }, `type "thing"`},
 		{"purl", func(d *Doc) { d.Components[0].PURL = "github/x" }, "no package URL"},
+		{"ancestor without name", func(d *Doc) { d.Components[2].Ancestors[0].Name = "" }, "component amd-llvm: an ancestor has no name"},
+		{"ancestor's purl", func(d *Doc) { d.Components[2].Ancestors[0].PURL = "deb" }, "ancestor clang-22"},
+		{"ancestor's hash", func(d *Doc) { d.Components[2].Ancestors[1].SHA256 = "x" }, "ancestor of no package"},
 		{"hash", func(d *Doc) { d.Components[0].SHA256 = strings.ToUpper(sumA) }, "no SHA-256"},
 		{"source hash", func(d *Doc) { d.Components[0].Sources[0].SHA256 = "x" }, "no SHA-256"},
 		{"patch hash", func(d *Doc) { d.Components[1].Patches[0].SHA256 = "x" }, "0002 b.patch"},
