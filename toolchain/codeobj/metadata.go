@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
+
+// maxNotes bounds the metadata notes of a code object, one an object file.
+const maxNotes = 1 << 12
 
 // Metadata is the decoded NT_AMDGPU_METADATA note of a code object: AMDGPUUsage,
 // "Code Object V3 Metadata" with the changes of V4 and V5. The tag of a field
@@ -110,18 +114,61 @@ func ParseMetadata(note []byte) (*Metadata, error) {
 	if len(m.Version) != 2 || m.Version[0] != 1 {
 		return nil, fmt.Errorf("metadata: version %v: only 1.x is known", m.Version)
 	}
-	names, symbols := map[string]bool{}, map[string]bool{}
 	for i := range m.Kernels {
 		k := &m.Kernels[i]
 		if err := k.check(); err != nil {
 			return nil, fmt.Errorf("metadata: kernel %q: %w", shorten(k.Name), err)
 		}
+	}
+	if err := m.unique(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// unique checks that no two kernels have one name.
+func (m *Metadata) unique() error {
+	names, symbols := map[string]bool{}, map[string]bool{}
+	for i := range m.Kernels {
+		k := &m.Kernels[i]
 		if names[k.Name] || symbols[k.Symbol] {
-			return nil, fmt.Errorf("metadata: kernel %q is there twice", shorten(k.Name))
+			return fmt.Errorf("metadata: kernel %q is there twice", shorten(k.Name))
 		}
 		names[k.Name], symbols[k.Symbol] = true, true
 	}
-	return m, nil
+	return nil
+}
+
+// mergeMetadata decodes the notes of a code object, of which there is one for
+// each object file that was linked. They describe one object: its kernels are
+// those of all, and what is said of the whole is the same in each.
+func mergeMetadata(notes [][]byte) (*Metadata, error) {
+	if len(notes) > maxNotes {
+		return nil, fmt.Errorf("%d metadata notes: at most %d are read", len(notes), maxNotes)
+	}
+	var whole *Metadata
+	for _, note := range notes {
+		m, err := ParseMetadata(note)
+		if err != nil {
+			return nil, err
+		}
+		if whole == nil {
+			whole = m
+			continue
+		}
+		if m.Target != whole.Target || !slices.Equal(m.Version, whole.Version) {
+			return nil, fmt.Errorf("metadata: one note is version %v for %q, another %v for %q",
+				whole.Version, shorten(whole.Target), m.Version, shorten(m.Target))
+		}
+		whole.Kernels, whole.Printf = append(whole.Kernels, m.Kernels...), append(whole.Printf, m.Printf...)
+	}
+	if whole == nil {
+		return nil, errors.New("no AMDGPU metadata note: it lists the kernels")
+	}
+	if err := whole.unique(); err != nil {
+		return nil, err
+	}
+	return whole, nil
 }
 
 func (k *Kernel) check() error {

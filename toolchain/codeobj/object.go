@@ -2,7 +2,6 @@ package codeobj
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -131,11 +130,11 @@ func parseObject(data []byte) (*Object, error) {
 	if o.Symbols == nil {
 		o.Symbols = dynamic
 	}
-	note, err := f.metadataNote()
+	notes, err := f.metadataNotes()
 	if err != nil {
 		return nil, err
 	}
-	if o.Metadata, err = ParseMetadata(note); err != nil {
+	if o.Metadata, err = mergeMetadata(notes); err != nil {
 		return nil, err
 	}
 	// A loader looks kernels up in the dynamic table; it is the one that counts.
@@ -165,10 +164,11 @@ func (o *Object) checkImage() error {
 	return nil
 }
 
-// metadataNote returns the one NT_AMDGPU_METADATA note, from the PT_NOTE
-// segments as a loader does.
-func (f *elfFile) metadataNote() ([]byte, error) {
-	var found []byte
+// metadataNotes returns the NT_AMDGPU_METADATA notes, from the PT_NOTE segments
+// as a loader does. There is one for each object file that was linked: lld puts
+// the notes behind each other and does not join them.
+func (f *elfFile) metadataNotes() ([][]byte, error) {
+	var found [][]byte
 	for i, s := range f.segments {
 		if s.Type != SegmentNote {
 			continue
@@ -177,18 +177,12 @@ func (f *elfFile) metadataNote() ([]byte, error) {
 			if owner != noteOwner || kind != noteMetadata {
 				return nil
 			}
-			if found != nil {
-				return errors.New("there are two metadata notes")
-			}
-			found = desc
+			found = append(found, desc)
 			return nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("notes of program header %d: %w", i, err)
 		}
-	}
-	if found == nil {
-		return nil, errors.New("no AMDGPU metadata note: it lists the kernels")
 	}
 	return found, nil
 }

@@ -1,6 +1,7 @@
 package codeobj
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -434,4 +435,69 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Object files that are linked without LTO, as some builds of -fgpu-rdc are,
+// each bring a note of their own.
+func TestParseSeveralNotes(t *testing.T) {
+	dir := t.TempDir()
+	object := func(name, arch, source string) string {
+		ir, out := filepath.Join(dir, name+arch+".ll"), filepath.Join(dir, name+arch+".o")
+		src := filepath.Join(dir, name+".hip")
+		if err := os.WriteFile(src, []byte(llvmtest.Prelude+source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		llvmtest.Run(t, "clang++", "-x", "hip", "-nogpuinc", "-nogpulib", "--offload-arch="+arch, "-fgpu-rdc", "--cuda-device-only",
+			"-O2", "-S", "-emit-llvm", src, "-o", ir)
+		llvmtest.Run(t, "llc", "-mtriple=amdgcn-amd-amdhsa", "-mcpu="+arch, "-filetype=obj", ir, "-o", out)
+		return out
+	}
+	link := func(name string, objects ...string) []byte {
+		out := filepath.Join(dir, name)
+		llvmtest.Run(t, "ld.lld", append([]string{"-shared", "-o", out}, objects...)...)
+		data, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	one := object("one", "gfx942", `__device__ int triple(int); __global__ void first(int *p) { *p = triple(1); }`)
+	two := object("two", "gfx942", `__device__ int triple(int x) { return x * 3; } __global__ void second(int *p, int q) { *p = triple(q); }`)
+	o, err := Parse(link("both.so", one, two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"_Z5firstPi", "_Z6secondPii"} {
+		if _, ok := o.Metadata.Kernel(name); !ok {
+			t.Errorf("no metadata of %s", name)
+		}
+	}
+	if len(o.Kernels) != 2 {
+		t.Errorf("%d kernels", len(o.Kernels))
+	}
+
+	notes := func(names ...string) (all [][]byte) {
+		for _, name := range names {
+			all = append(all, note(map[string]any{".name": name, ".symbol": name + ".kd"}, nil))
+		}
+		return all
+	}
+	if m, err := mergeMetadata(notes("a", "b", "c")); err != nil || len(m.Kernels) != 3 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	var other bytes.Buffer
+	encode(&other, map[string]any{"amdhsa.version": []any{1, 2}, "amdhsa.target": "amdgcn-amd-amdhsa--gfx90a", "amdhsa.kernels": []any{}})
+	for name, c := range map[string]struct {
+		notes [][]byte
+		want  string
+	}{
+		"twice":  {notes("a", "b", "a"), `kernel "a" is there twice`},
+		"target": {append(notes("a"), other.Bytes()), "another"},
+		"none":   {nil, "no AMDGPU metadata note"},
+		"many":   {make([][]byte, maxNotes+1), "metadata notes"},
+	} {
+		if _, err := mergeMetadata(c.notes); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
