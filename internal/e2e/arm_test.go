@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/audit"
 	"github.com/stonemason-hip/stonemason/internal/bundle"
-	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
@@ -26,14 +24,7 @@ func emulator() []string { return []string{"qemu-aarch64-static", "-L", "/usr/aa
 // TestARM64 makes the bundle of linux-arm64 on this machine, and compiles with
 // it: what its compilers make for a GPU is what those of this machine make.
 func TestARM64(t *testing.T) {
-	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	therock := filepath.Join(t.TempDir(), "therock")
-	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
-		t.Fatal(err)
-	}
+	project, therock := product(t)
 	t.Log(tool(t, project, os.Environ(), therock, "build", "-channel=debian"))
 	t.Log(tool(t, project, os.Environ(), therock, "build", "-channel=debian", "-host=linux-arm64", "-with=zstd"))
 	arm, native := filepath.Join(project, "dist", "linux-arm64"), filepath.Join(project, "dist", "linux-amd64")

@@ -3,14 +3,12 @@
 package e2e
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/internal/bundle"
-	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/macho"
 )
 
@@ -18,14 +16,7 @@ import (
 // the LLVM that takes hours: cross-built, fixed up, audited, and audited again
 // when it has been moved.
 func TestDarwinBundle(t *testing.T) {
-	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	therock := filepath.Join(t.TempDir(), "therock")
-	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
-		t.Fatal(err)
-	}
+	project, therock := product(t)
 	t.Log(tool(t, project, os.Environ(), therock, "build", "-channel=debian", "-host=darwin-arm64", "-with=zstd", "-provider=amd-llvm=external"))
 	dist := filepath.Join(project, "dist", "darwin-arm64")
 	m, err := bundle.Load(dist)
@@ -66,20 +57,7 @@ func TestDarwinBundle(t *testing.T) {
 			}
 		}
 	}
-	elsewhere, err := os.MkdirTemp(filepath.Join(project, "dist"), ".moved-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	moved := filepath.Join(elsewhere, "for a Mac")
-	if err := os.Rename(dist, moved); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Rename(moved, dist); err != nil {
-			t.Error(err)
-		}
-		os.RemoveAll(elsewhere)
-	})
+	moved := away(t, dist, "for a Mac")
 	out := tool(t, project, os.Environ(), therock, "verify", "-bundle="+moved)
 	if !strings.Contains(out, "nothing is wrong") || !strings.Contains(out, "needs of the system: macOS 14.0") {
 		t.Error(out)

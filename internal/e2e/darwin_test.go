@@ -7,7 +7,6 @@ import (
 	"debug/macho"
 	"encoding/binary"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -32,14 +30,7 @@ var hostMac = []string{"--target=arm64-apple-macos14.0", "--offload-arch=gfx942"
 // objects must be those of hipcc byte for byte, and STONEMASON_MACOS_SDK an SDK,
 // for which the examples are compiled.
 func TestDarwinHost(t *testing.T) {
-	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	therock := filepath.Join(t.TempDir(), "therock")
-	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
-		t.Fatal(err)
-	}
+	project, therock := product(t)
 	t.Log(tool(t, project, os.Environ(), therock, "build"))
 	m := &mac{bundle: filepath.Join(project, "dist", platform.Native().String()), fixtures: filepath.Join(project, "internal", "e2e", "testdata", "darwin")}
 

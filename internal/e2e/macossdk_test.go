@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 	"github.com/stonemason-hip/stonemason/toolchain/sdk"
@@ -23,14 +21,7 @@ import (
 // programs for macOS are compiled and linked with it, and what they import is
 // there.
 func TestMacOSSDK(t *testing.T) {
-	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	therock := filepath.Join(t.TempDir(), "therock")
-	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
-		t.Fatal(err)
-	}
+	project, therock := product(t)
 	out := tool(t, project, os.Environ(), therock, "component", "macos-sdk")
 	m := regexp.MustCompile(`macos-sdk@any is in (\S+)`).FindStringSubmatch(out)
 	if m == nil {

@@ -5,7 +5,6 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/internal/bundle"
-	"github.com/stonemason-hip/stonemason/internal/dev"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
@@ -42,33 +40,13 @@ func nothing() []string { return []string{"STONEMASON_E2E=1"} }
 func host() []string { return []string{"PATH=/usr/bin:/bin"} }
 
 func TestToolchain(t *testing.T) {
-	project, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	therock := filepath.Join(t.TempDir(), "therock")
-	if err := dev.Compile(t.Context(), io.Discard, os.Stderr, project, therock); err != nil {
-		t.Fatal(err)
-	}
+	project, therock := product(t)
 	t.Log(tool(t, project, os.Environ(), therock, "build"))
 
 	dist := filepath.Join(project, "dist", platform.Native().String())
 	// Moved, not copied: what still looked into the old folder would fail. The
 	// new name has a space, as folders of people have.
-	elsewhere, err := os.MkdirTemp(filepath.Join(project, "dist"), ".moved-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	moved := filepath.Join(elsewhere, "hip toolchain")
-	if err := os.Rename(dist, moved); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Rename(moved, dist); err != nil {
-			t.Error(err)
-		}
-		os.RemoveAll(elsewhere)
-	})
+	moved := away(t, dist, "hip toolchain")
 
 	t.Run("verify", func(t *testing.T) {
 		t.Log(tool(t, project, os.Environ(), therock, "verify", "-bundle="+moved))

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/stonemason-hip/stonemason/internal/bounded"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
 
@@ -92,7 +92,7 @@ func Load(fsys fs.FS, dir string) (*Series, error) {
 		return nil, fmt.Errorf("read the patches in %s: %w", dir, err)
 	}
 	list := path.Join(dir, SeriesFile)
-	data, err := readLimited(fsys, list, maxSeriesBytes)
+	data, err := bounded.ReadFile(fsys, list, maxSeriesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		if i := slices.IndexFunc(entries, isPatchFile); i >= 0 {
 			return nil, fmt.Errorf("%s is missing, but %s holds %s: list it there", list, dir, entries[i].Name())
@@ -114,7 +114,7 @@ func Load(fsys fs.FS, dir string) (*Series, error) {
 			return nil, fmt.Errorf("%s: %s is listed after %s; the list is in the order of the names, each once", list, p.File, s.Patches[i-1].File)
 		}
 		name := path.Join(dir, p.File)
-		data, err := readLimited(fsys, name, maxPatchBytes)
+		data, err := bounded.ReadFile(fsys, name, maxPatchBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%s lists %s: %w", list, p.File, err)
 		}
@@ -131,28 +131,6 @@ func Load(fsys fs.FS, dir string) (*Series, error) {
 }
 
 func isPatchFile(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".patch") }
-
-// readLimited reads a regular file of at most limit bytes.
-func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return data, nil
-}
 
 func hexSum(data []byte) string {
 	sum := sha256.Sum256(data)

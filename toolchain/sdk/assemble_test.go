@@ -333,7 +333,7 @@ func TestRefused(t *testing.T) {
 		"an old LLVM":         {map[string]string{"llvm/" + availability: ""}, "14.0", "LLVM 19 or newer is needed"},
 		"an unknown setting":  {map[string]string{"llvm/libcxx/include/__config_site.in": "#cmakedefine01 _LIBCPP_HAS_NEWS\n"}, "14.0", "__config_site.in: line 1: the setting _LIBCPP_HAS_NEWS of libc++ is not known"},
 		"an unknown value":    {map[string]string{"llvm/libcxx/include/__config_site.in": "@NEWS@\n"}, "14.0", "the setting @NEWS@"},
-		"a huge file":         {map[string]string{"llvm/libcxx/include/huge": strings.Repeat("x", maxSourceFile+1)}, "14.0", "more than 16 MiB"},
+		"a huge file":         {map[string]string{"llvm/libcxx/include/huge": strings.Repeat("x", maxSourceFile+1)}, "14.0", "larger than 16777216 bytes"},
 	} {
 		_, _, err := assemble(t, fixture(c.change), c.target)
 		if err == nil || !strings.HasPrefix(err.Error(), "assemble the macOS SDK: ") || !strings.Contains(err.Error(), c.want) {

@@ -6,11 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/bounded"
 )
 
 // maxSourceFile bounds one file that an SDK is assembled from; the largest
@@ -19,24 +20,7 @@ const maxSourceFile = 16 << 20
 
 // readFile reads a regular file of bounded size.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxSourceFile {
-		return nil, fmt.Errorf("%s has more than %d MiB", name, maxSourceFile>>20)
-	}
-	return data, nil
+	return bounded.ReadFile(fsys, name, maxSourceFile)
 }
 
 // lines calls take with every line of a file.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/internal/bounded"
 	"github.com/stonemason-hip/stonemason/internal/capture"
 )
 
@@ -94,20 +94,10 @@ func Describe(dir string) (SDK, error) {
 // settingsFile reads a file of an SDK; stubs of Apple's are larger than what
 // an SDK is assembled from, but not beyond its bound.
 func settingsFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	most := int64(maxSourceFile)
 	if name == SettingsFile {
-		most = maxSettings
+		return bounded.ReadFile(fsys, name, maxSettings)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d MiB", name, most>>20)
-	}
-	return data, err
+	return bounded.ReadFile(fsys, name, maxSourceFile)
 }
 
 func notSDK(dir string, err error) error {

@@ -54,7 +54,7 @@ func TestDescribe(t *testing.T) {
 		`{"CanonicalName":"iphoneos17.0","Version":"17.0"}`:   `CanonicalName is "iphoneos17.0"`,
 		`{"CanonicalName":"macosx14 x","Version":"14.0"}`:     "CanonicalName is",
 		`{"CanonicalName":"macosx14.0","Version":"fourteen"}`: "Version: ",
-		strings.Repeat(" ", maxSettings+1):                    "more than 4 MiB",
+		strings.Repeat(" ", maxSettings+1):                    "larger than 4194304 bytes",
 	} {
 		dir := apple(t, settings)
 		if _, err := Describe(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), dir+" is no macOS SDK: ") {

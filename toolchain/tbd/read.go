@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/stonemason-hip/stonemason/internal/bounded"
 )
 
 // Bounds on what is read. The largest stubs of an SDK have 3 MB, 40 documents
@@ -24,19 +26,9 @@ const (
 // Open reads the stub with a name in a file system, such as os.DirFS or an
 // os.Root's; see Parse.
 func Open(fsys fs.FS, name string) (*File, error) {
-	f, err := fsys.Open(name)
+	data, err := bounded.ReadFile(fsys, name, maxFile)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	stub, err := Parse(data)
 	if err != nil {
