@@ -266,3 +266,12 @@ func TestCancelledVerbsAreInterrupted(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchKeepsWhatPeopleWrote(t *testing.T) {
+	if got := kept("# Benchmarks\n\ntable\n\n## Measured once\n\nLLVM\n"); got != "\n## Measured once\n\nLLVM\n" {
+		t.Errorf("%q", got)
+	}
+	if got := kept("# Benchmarks\n\ntable\n"); got != "" {
+		t.Errorf("%q", got)
+	}
+}

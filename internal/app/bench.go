@@ -3,7 +3,9 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +101,23 @@ func (a *App) Bench(ctx context.Context, o BenchOptions) error {
 	if o.Only != "" {
 		return nil
 	}
-	return renameio.WriteFile(filepath.Join(b.project.Root, "docs", "benchmarks.md"), []byte(text), 0o644)
+	page := filepath.Join(b.project.Root, "docs", "benchmarks.md")
+	before, err := os.ReadFile(page)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return renameio.WriteFile(page, []byte(text+kept(string(before))), 0o644)
+}
+
+// handHeading begins what people have written of measurements that take hours.
+const handHeading = "\n## Measured once\n"
+
+// kept is the part of the page that bench does not write.
+func kept(page string) string {
+	if i := strings.Index(page, handHeading); i >= 0 {
+		return page[i:]
+	}
+	return ""
 }
 
 const benchNotes = `
