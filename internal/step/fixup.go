@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,8 @@ import (
 // Fixup makes the stage relocatable: run paths as told, absolute symbolic
 // links that stay in the stage made relative, modes 0644 and 0755,
 // interpreters that not every system has in the same place found through env,
-// and pkg-config files that find their prefix by their own place.
+// pkg-config files that find their prefix by their own place, and CMake packages
+// that do not name the build folder.
 type Fixup struct {
 	Runpaths []Runpath `yaml:"runpaths,omitempty"`
 }
@@ -88,8 +90,13 @@ func (s *Fixup) Run(ctx context.Context, r *Run) error {
 				return err
 			}
 		}
-		if path.Ext(rel) == ".pc" {
+		switch path.Ext(rel) {
+		case ".pc":
 			if err := pkgConfig(r, file, rel); err != nil {
+				return err
+			}
+		case ".cmake":
+			if err := cmakePackage(r, file, rel); err != nil {
 				return err
 			}
 		}
@@ -143,6 +150,29 @@ func pkgConfig(r *Run, file, rel string) error {
 	fresh := strings.ReplaceAll(string(data), r.Stage, "${pcfiledir}/"+filepath.ToSlash(up))
 	return os.WriteFile(file, []byte(fresh), 0o644)
 }
+
+// cmakePackage takes out of a CMake package's file the variables that lead into
+// the build folder, which is gone by the time that anybody reads them: LLVM's
+// LLVM_DEFAULT_EXTERNAL_LIT, for instance. Other mentions of that folder are left
+// to the audit to judge.
+func cmakePackage(r *Run, file, rel string) error {
+	data, err := os.ReadFile(file)
+	if err != nil || r.BuildDir == "" || !strings.Contains(string(data), r.BuildDir+"/") {
+		return err
+	}
+	var fresh strings.Builder
+	for line := range strings.Lines(string(data)) {
+		if m := setLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[2], r.BuildDir+"/") {
+			fmt.Fprintf(r.Output, "+ %s: without %s, which leads into the build folder\n", rel, m[1])
+			continue
+		}
+		fresh.WriteString(line)
+	}
+	return os.WriteFile(file, []byte(fresh.String()), 0o644)
+}
+
+// setLine is a command of CMake's on one line that sets a variable to a path.
+var setLine = regexp.MustCompile(`^\s*set\((\w+) "?([^"\s;()]*)"?\)\s*$`)
 
 // shebang rewrites "#!/bin/bash" to "#!/usr/bin/env bash", and the like for
 // python3. A line with arguments is left to the audit to judge.
