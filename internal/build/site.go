@@ -322,8 +322,10 @@ func (b *Builder) run(ctx context.Context, n *plan.Node, work string, contents m
 		}
 		// ccache(1), "Configuration options". Nothing of it is in a key, so it
 		// must change no result: a base_dir would, which makes paths relative
-		// where they are compiled in.
-		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_COMPILERCHECK=content", "CCACHE_MAXSIZE=10G")
+		// where they are compiled in. What is not in it is compiled at once, and
+		// found again by the dependencies that the compiler names: preprocessing
+		// it first, to hash that, is a fifth of the time that LLVM's files take.
+		r.Env = append(r.Env, "CCACHE_DIR="+b.compilerCache(), "CCACHE_COMPILERCHECK=content", "CCACHE_DEPEND=1", "CCACHE_MAXSIZE=10G")
 	}
 	// Only needs of the build: their contents are in the key, those of the
 	// runtime's are not.
