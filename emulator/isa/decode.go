@@ -151,7 +151,7 @@ func resolve(f *layout.Field, o operand, word uint64) (Operand, error) {
 		if !has('s') {
 			return out, errors.New("a scalar register where none is allowed")
 		}
-		if v >= FlatScratch && v < TTMP0 && o.width == 2 && v&1 != 0 {
+		if (v >= FlatScratch && v < TTMP0 || v >= Exec) && o.width == 2 && v&1 != 0 {
 			return out, fmt.Errorf("s%d is not aligned for 2 registers", v)
 		}
 		// The lowest bits of the first of several do not count.
@@ -166,6 +166,8 @@ func resolve(f *layout.Field, o operand, word uint64) (Operand, error) {
 	switch {
 	case !has('c'):
 		return out, errors.New("a constant where none is allowed")
+	case o.width > 2 && (v > 208 && v < ConstHalf || v > ConstInv2Pi):
+		return out, fmt.Errorf("source %d is not as wide as %d registers", v, o.width)
 	case v <= 208, v >= ConstSharedBase && v <= ConstInv2Pi, v >= ConstVCCZ && v <= ConstLDSDirect:
 		out.Kind = Const
 		return out, nil
@@ -188,6 +190,8 @@ func scalarExists(v uint32, width uint8) error {
 // check refuses values of modifiers that mean nothing.
 func check(i *Inst) error {
 	switch {
+	case i.Enc == DS && strings.HasPrefix(i.row.mnemonic, "ds_gws_") && !i.GDS():
+		return errors.New("it is of the global data share, and does not say so")
 	case i.IsSDWA():
 		dst, unused, src0, src1 := i.SDWA()
 		if i.Enc == SDWAC {

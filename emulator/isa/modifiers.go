@@ -232,20 +232,22 @@ func (i *Inst) cache(b *strings.Builder, glc, slc, scc uint) {
 	if i.Word>>glc&1 != 0 {
 		b.WriteString(names[0])
 	}
-	if i.Word>>slc&1 != 0 {
+	if i.mod(slc, 1) != 0 {
 		b.WriteString(names[1])
 	}
-	if i.gfx90a() && i.Word>>scc&1 != 0 {
+	if i.gfx90a() && i.mod(scc, 1) != 0 {
 		b.WriteString(names[2])
 	}
 }
 
-func (i *Inst) lds() bool { return i.Enc == FLAT && i.Segment() != 1 && i.bits(13, 1) != 0 }
+// lds reports a FLAT instruction that loads into local memory; on gfx942 the bit
+// means something else for scratch.
+func (i *Inst) lds() bool {
+	return i.bits(13, 1) != 0 && (i.Segment() != 1 || !i.gfx940())
+}
 
 func (i *Inst) mubuf(b *strings.Builder) {
-	if i.N == 0 {
-		return
-	}
+	toLDS := i.Name() == "buffer_store_lds_dword"
 	if i.IdxEn() {
 		b.WriteString(" idxen")
 	}
@@ -253,11 +255,14 @@ func (i *Inst) mubuf(b *strings.Builder) {
 		b.WriteString(" offen")
 	}
 	i.offset(b)
+	if toLDS {
+		b.WriteString(" lds")
+	}
 	i.cache(b, 14, 17, 15)
 	if i.bits(55, 1) != 0 && !i.gfx90a() {
 		b.WriteString(" tfe")
 	}
-	if i.LDS() {
+	if i.LDS() && !toLDS {
 		b.WriteString(" lds")
 	}
 }

@@ -371,6 +371,9 @@ func operands(e *layout.Encoding, f *found, classes map[int]string, types map[in
 		if kind == "" {
 			kind = t.format
 		}
+		if kind == "d" && e.Size == 4 && f.size == 8 && strings.HasSuffix(f.mnemonic, "_f16") {
+			kind = "h" // its literal cannot be tried: there is one already
+		}
 		list = append(list, fmt.Sprintf("%s:%s%d%s", e.Fields[t.field].Name, class, t.width, kind))
 	}
 	return strings.Join(list, ",")
