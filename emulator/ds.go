@@ -82,11 +82,11 @@ func dsOperands(inst *isa.Inst) (addr, data0, data1, dst int) {
 
 func (w *wave) local(i *instr, a access) {
 	va, data, _, dst := dsOperands(i.inst)
-	off := uint64(i.inst.Offset())
+	off := uint32(i.inst.Offset()) // sums are of 32 bits: a base may be negative
 	addr := &w.v[va%vregs]
 	for m := w.exec(); m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) & 63
-		mem, ok := w.shared(i, l, uint64(addr[l])+off, a.bytes, a.store)
+		mem, ok := w.shared(i, l, uint64(addr[l]+off), a.bytes, a.store)
 		if !ok {
 			return
 		}
@@ -115,7 +115,7 @@ func (w *wave) local2(i *instr, n, unit uint64, write bool) {
 		base := uint64(w.v[va%vregs][l])
 		var both [2][4]uint32
 		for k, off := range []uint64{uint64(o0), uint64(o1)} {
-			mem, ok := w.shared(i, l, base+off*unit, n, write)
+			mem, ok := w.shared(i, l, uint64(uint32(base+off*unit)), n, write)
 			if !ok {
 				return
 			}
@@ -142,7 +142,7 @@ func (w *wave) local2(i *instr, n, unit uint64, write bool) {
 // value, other than in global memory.
 func (w *wave) localAtomic(i *instr, n uint64, swap, result bool, f func(old, v uint64) uint64) {
 	va, data0, data1, dst := dsOperands(i.inst)
-	off := uint64(i.inst.Offset())
+	off := uint32(i.inst.Offset()) // sums are of 32 bits: a base may be negative
 	for m := w.exec(); m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) & 63
 		read := func(reg int) uint64 {
@@ -152,7 +152,7 @@ func (w *wave) localAtomic(i *instr, n uint64, swap, result bool, f func(old, v 
 			}
 			return v
 		}
-		at := uint64(w.v[va%vregs][l]) + off
+		at := uint64(w.v[va%vregs][l] + off)
 		if at%n != 0 {
 			w.failLane(i, l, "an atomic operation at local address 0x%x, which is not aligned to %d bytes", at, n)
 			return

@@ -54,6 +54,8 @@ type launch struct {
 	private uint32 // bytes of a work-item
 	entry   int32
 
+	registers int // vector registers that may be used, of each kind
+
 	mu     sync.Mutex
 	next   uint64 // work-group
 	budget int64
@@ -148,6 +150,7 @@ func (l *launch) prepare(args [][]byte) error {
 	if l.private > maxPrivate {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
+	l.registers = int(min(max(l.kernel.VGPRCount, 4), firstAGPR))
 	p := l.module.program
 	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
 		return errors.New("its code is not in the code that was loaded")

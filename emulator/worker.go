@@ -122,7 +122,8 @@ func (wk *worker) group(n uint64) *group {
 		if k := len(wk.waves); k > 0 {
 			w, wk.waves = wk.waves[k-1], wk.waves[:k-1]
 			*w = wave{v: w.v, scratch: w.scratch}
-			clear(w.v[:4])
+			clear(w.v[:l.registers])
+			clear(w.v[firstAGPR : firstAGPR+l.registers])
 		} else {
 			w = &wave{v: new([vregs]vec), scratch: newRegion(0, uint64(l.private)*lanes+8, "", true).data}
 		}

@@ -168,6 +168,8 @@ func resolve(f *layout.Field, o operand, word uint64) (Operand, error) {
 		return out, errors.New("a constant where none is allowed")
 	case o.width > 2 && (v > 208 && v < ConstHalf || v > ConstInv2Pi):
 		return out, fmt.Errorf("source %d is not as wide as %d registers", v, o.width)
+	case o.width > 1 && v == ConstLDSDirect:
+		return out, errors.New("what is read from local memory has 32 bits")
 	case v <= 208, v >= ConstSharedBase && v <= ConstInv2Pi, v >= ConstVCCZ && v <= ConstLDSDirect:
 		out.Kind = Const
 		return out, nil

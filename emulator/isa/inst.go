@@ -144,7 +144,7 @@ const (
 	VOPC
 	VOP2
 	MAI
-	MAIX // matrix instructions of xf32
+	MAIX // matrix instructions of xf32, and of gfx950
 	VOP3P
 	VOP3
 	SMEM
@@ -169,7 +169,7 @@ func (i *Inst) IsDPP() bool { return i.Enc >= DPP1 && i.Enc <= DPP2 }
 // dropped, turned, or extended (SDWA). For VOP3P, Neg is NEG_LO.
 func (i *Inst) Abs() uint32 {
 	switch {
-	case i.Enc == VOP3, i.mix():
+	case i.Enc == VOP3 && !i.bitop(), i.mix():
 		return i.mod(8, 3)
 	case i.IsSDWA():
 		return i.mod(53, 1) | i.mod(61, 1)<<1
@@ -182,7 +182,7 @@ func (i *Inst) Abs() uint32 {
 // Neg is described at Abs.
 func (i *Inst) Neg() uint32 {
 	switch {
-	case i.Enc == VOP3 || i.Enc == VOP3P:
+	case i.Enc == VOP3 && !i.bitop(), i.Enc == VOP3P:
 		return i.mod(61, 3)
 	case i.IsSDWA():
 		return i.mod(52, 1) | i.mod(60, 1)<<1
@@ -206,6 +206,13 @@ func (i *Inst) mix() bool {
 	return i.Enc == VOP3P && strings.Contains(i.row.mnemonic, "_mix")
 }
 
+// bitop reports the instructions whose modifiers are a truth table.
+func (i *Inst) bitop() bool { return strings.HasPrefix(i.row.mnemonic, "v_bitop3_") }
+
+// BitOp returns the truth table of v_bitop3: bit n is the result where n is made
+// of the bits of src0 (4), src1 (2) and src2 (1).
+func (i *Inst) BitOp() uint32 { return i.bits(61, 3) | i.bits(8, 3)<<3 | i.bits(59, 2)<<6 }
+
 // Clamp reports that the result is clamped.
 func (i *Inst) Clamp() bool {
 	switch {
@@ -220,7 +227,7 @@ func (i *Inst) Clamp() bool {
 // OMod returns the output modifier: 0 none, 1 times 2, 2 times 4, 3 half.
 func (i *Inst) OMod() uint32 {
 	switch {
-	case i.Enc == VOP3:
+	case i.Enc == VOP3 && !i.bitop():
 		return i.mod(59, 2)
 	case i.Enc == SDWA1 || i.Enc == SDWA2:
 		return i.mod(46, 2)

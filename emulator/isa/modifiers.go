@@ -13,6 +13,9 @@ func (i *Inst) gfx940() bool { return i.Target >= 4 }
 func (i *Inst) modifiers(b *strings.Builder) {
 	switch i.Enc {
 	case VOP3:
+		if i.bitop() && i.BitOp() != 0 {
+			fmt.Fprintf(b, " bitop3:%d", i.BitOp())
+		}
 		i.opSel(b)
 		i.clampOMod(b)
 	case VOP3P:
@@ -77,6 +80,13 @@ func list(b *strings.Builder, name string, values uint32, n int) {
 func (i *Inst) opSel(b *strings.Builder) {
 	sel := i.OpSel()
 	if sel == 0 {
+		return
+	}
+	if name := i.Name(); name == "v_permlane16_swap_b32" || name == "v_permlane32_swap_b32" {
+		b.WriteString([...]string{"", "", " bound_ctrl:1", " bound_ctrl:1"}[sel&3])
+		if sel&1 != 0 {
+			b.WriteString(" fi:1")
+		}
 		return
 	}
 	n := max(i.sources(), bits.Len32(uint32(i.row.mods>>11)&7))
@@ -229,7 +239,7 @@ func (i *Inst) cache(b *strings.Builder, glc, slc, scc uint) {
 	if i.gfx940() {
 		names = [3]string{" sc0", " nt", " sc1"}
 	}
-	if i.Word>>glc&1 != 0 {
+	if i.Word>>glc&1 != 0 && (i.N > 0 || i.gfx940()) {
 		b.WriteString(names[0])
 	}
 	if i.mod(slc, 1) != 0 {

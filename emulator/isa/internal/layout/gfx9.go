@@ -45,11 +45,12 @@ func GFX9() []Encoding {
 
 		// Matrix instructions are VOP3P with other meanings for the modifiers:
 		// accumulation registers for sources (ACC) and destination (ACC_CD).
-		// Those of xf32 lie apart.
+		// Those of xf32, and of gfx950, lie apart.
 		{Name: "mai", Mask: 0xffc00000, Match: 0xd3c00000, Size: 8,
 			Index: index(Piece{Lo: 16, Width: 6}, Piece{Lo: 15, Width: 1}, Piece{Lo: 59, Width: 2}), Fields: packed},
-		{Name: "maix", Mask: 0xfffe0000, Match: 0xd3be0000, Size: 8,
-			Index: index(Piece{Lo: 16, Width: 1}, Piece{Lo: 15, Width: 1}, Piece{Lo: 59, Width: 2}), Fields: packed},
+		{Name: "maix", Mask: 0xff800000, Match: 0xd3800000, Size: 8,
+			Only:  []uint8{0x2d, 0x2e, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x3d, 0x3e, 0x3f},
+			Index: index(Piece{Lo: 16, Width: 7}, Piece{Lo: 15, Width: 1}, Piece{Lo: 59, Width: 2}), Fields: packed},
 		{Name: "vop3p", Mask: 0xff800000, Match: 0xd3800000, Size: 8, Index: index(Piece{Lo: 16, Width: 7}), Fields: packed},
 		{Name: "vop3", Mask: 0xfc000000, Match: 0xd0000000, Size: 8, Index: index(Piece{Lo: 16, Width: 10}), Fields: vop3},
 

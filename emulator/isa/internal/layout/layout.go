@@ -5,6 +5,8 @@
 // Formats", and the same chapter of the "CDNA 3" document for what changed.
 package layout
 
+import "slices"
+
 // Kind is what the number in a field of an instruction means.
 type Kind uint8
 
@@ -57,6 +59,7 @@ type Encoding struct {
 	Name        string
 	Mask, Match uint32  // of the first four bytes
 	Size        uint8   // in bytes, without a literal: 4 or 8
+	Only        []uint8 // when not empty: of the opcodes, these alone
 	Index       []Piece // opcode first
 	Fields      []Field
 }
@@ -107,7 +110,11 @@ func (e *Encoding) Word(row uint32) uint64 {
 // Find returns the encoding of an instruction by its first four bytes, or nil.
 func Find(list []Encoding, first uint32) *Encoding {
 	for i := range list {
-		if e := &list[i]; first&e.Mask == e.Match {
+		e := &list[i]
+		if first&e.Mask != e.Match {
+			continue
+		}
+		if op, _ := e.Index[0].get(uint64(first)); e.Only == nil || slices.Contains(e.Only, uint8(op)) {
 			return e
 		}
 	}
