@@ -5,9 +5,19 @@ import "math"
 // fma32 is a*b+c rounded once. The product of two f32 is exact in float64; the
 // sum is rounded to odd there, so that rounding it again to f32 is right
 // (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums").
+//
+// Rounding twice differs only where the sum in float64 lies halfway between two
+// f32, or where the result is denormal: the rest is done at once.
 func fma32(a, b, c float32) float32 {
 	p, d := float64(float64(a)*float64(b)), float64(c)
 	s := p + d
+	if u := math.Float64bits(s); u&0x1fffffff != 0x10000000 && u>>52&0x7ff > 1023-127 || s == 0 {
+		return float32(s)
+	}
+	return fmaSlow(p, d, s)
+}
+
+func fmaSlow(p, d, s float64) float32 {
 	back := s - p
 	e := (p - (s - back)) + (d - back)
 	if e != 0 && e == e && !math.IsInf(s, 0) {
@@ -113,15 +123,23 @@ type format struct {
 func single() format { return format{32, 23, 64, 96} }
 func double() format { return format{64, 52, 128, 768} }
 
+func halfFormat() format { return format{16, 10, 0, 0} }
+
 func (f format) value(v uint64) float64 {
-	if f.bits == 32 {
+	switch f.bits {
+	case 16:
+		return fromHalf(uint16(v))
+	case 32:
 		return float64(f32(uint32(v)))
 	}
 	return f64(v)
 }
 
 func (f format) bitsOf(v float64) uint64 {
-	if f.bits == 32 {
+	switch f.bits {
+	case 16:
+		return uint64(toHalf(v))
+	case 32:
 		return uint64(u32(float32(v)))
 	}
 	return u64(v)

@@ -29,7 +29,7 @@ func scalarFlow() map[string]*operation {
 	branch("s_cbranch_execz", func(w *wave) bool { return w.exec() == 0 })
 	branch("s_cbranch_execnz", func(w *wave) bool { return w.exec() != 0 })
 	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
-		"s_inst_prefetch", "s_ttracedata", "s_sethalt", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
+		"s_ttracedata", "s_sethalt", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
 		"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "buffer_inv")
 	set(0, func(w *wave, _ *instr) { w.state = ended }, "s_endpgm")
 	set(0, func(w *wave, _ *instr) { w.state = atBarrier }, "s_barrier")

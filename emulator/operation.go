@@ -29,7 +29,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 	all := map[string]*operation{}
 	for _, list := range []map[string]*operation{
 		scalarOps(), scalarFlow(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
-		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(),
+		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(),
 	} {
 		for name, op := range list {
 			all[name] = op
@@ -54,6 +54,7 @@ func (op *operation) bind(i *instr) {
 		s := &i.src[n]
 		plain = plain && !s.neg && !s.abs && !s.sext
 	}
+	i.plain = plain
 	switch {
 	case op.run != nil:
 		i.run = op.run

@@ -27,6 +27,7 @@ type instr struct {
 	clamp  bool
 	omod   uint8
 	cross  bool  // DPP or SDWA
+	plain  bool  // no modifiers
 	target int32 // of a branch
 	imm    int64 // an offset, or the number of the instruction
 	inst   *isa.Inst

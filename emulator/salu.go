@@ -95,6 +95,16 @@ func scalarOps() map[string]*operation {
 	to32("s_bcnt1_i32_b64", true, func(a uint64) uint32 { return uint32(bits.OnesCount64(a)) })
 	to32("s_bcnt0_i32_b64", true, func(a uint64) uint32 { return uint32(bits.OnesCount64(^a)) })
 	to32("s_ff1_i32_b64", false, firstOne64)
+	to32("s_ff0_i32_b64", false, func(a uint64) uint32 { return firstOne64(^a) })
+	to32("s_flbit_i32_i64", false, func(a uint64) uint32 {
+		if int64(a) < 0 {
+			a = ^a
+		}
+		if a == 0 {
+			return ^uint32(0)
+		}
+		return uint32(bits.LeadingZeros64(a))
+	})
 	to32("s_flbit_i32_b64", false, func(a uint64) uint32 {
 		if a == 0 {
 			return ^uint32(0)
@@ -170,6 +180,8 @@ func scalarOps() map[string]*operation {
 		}
 	})
 	set("s_bitset0_b32", 1, func(w *wave, i *instr) { w.s[i.dst&127] &^= 1 << (w.scalar32(&i.src[0]) & 31) })
+	set("s_bitset0_b64", 1, func(w *wave, i *instr) { w.setPair(i.dst, w.pair(i.dst)&^(1<<(w.scalar32(&i.src[0])&63))) })
+	set("s_bitset1_b64", 1, func(w *wave, i *instr) { w.setPair(i.dst, w.pair(i.dst)|1<<(w.scalar32(&i.src[0])&63)) })
 	set("s_bitset1_b32", 1, func(w *wave, i *instr) { w.s[i.dst&127] |= 1 << (w.scalar32(&i.src[0]) & 31) })
 
 	for name, f := range map[string]func(a, b int32) bool{

@@ -9,7 +9,7 @@ func vectorBits() map[string]*operation {
 	lane("v_lshlrev_b64", func(a, b, _ uint64) uint64 { return b << (a & 63) })
 	lane("v_lshrrev_b64", func(a, b, _ uint64) uint64 { return b >> (a & 63) })
 	lane("v_ashrrev_i64", func(a, b, _ uint64) uint64 { return uint64(int64(b) >> (a & 63)) })
-	lane("v_lshl_add_u64", func(a, b, c uint64) uint64 { return a<<(b&7) + c })
+	ops["v_lshl_add_u64"] = &operation{results: 1, run: shiftAdd64}
 	lane("v_mov_b64", func(a, _, _ uint64) uint64 { return a })
 	half := func(name string, f func(a, b, c uint16) uint16) {
 		ops[name] = &operation{results: 1, half: true, lane: func(a, b, c uint64) uint64 { return uint64(f(uint16(a), uint16(b), uint16(c))) }}
@@ -25,10 +25,67 @@ func vectorBits() map[string]*operation {
 	half("v_max_u16", func(a, b, _ uint16) uint16 { return max(a, b) })
 	half("v_min_i16", func(a, b, _ uint16) uint16 { return uint16(min(int16(a), int16(b))) })
 	half("v_max_i16", func(a, b, _ uint16) uint16 { return uint16(max(int16(a), int16(b))) })
+	half("v_min3_u16", func(a, b, c uint16) uint16 { return min(a, b, c) })
+	half("v_max3_u16", func(a, b, c uint16) uint16 { return max(a, b, c) })
+	half("v_med3_u16", middle[uint16])
+	half("v_min3_i16", func(a, b, c uint16) uint16 { return uint16(min(int16(a), int16(b), int16(c))) })
+	half("v_max3_i16", func(a, b, c uint16) uint16 { return uint16(max(int16(a), int16(b), int16(c))) })
+	half("v_med3_i16", func(a, b, c uint16) uint16 { return uint16(middle(int16(a), int16(b), int16(c))) })
+	half("v_add_i16", func(a, b, _ uint16) uint16 { return a + b })
+	half("v_sub_i16", func(a, b, _ uint16) uint16 { return a - b })
+	lane("v_mad_u32_u16", func(a, b, c uint64) uint64 { return uint64(uint16(a))*uint64(uint16(b)) + c })
+	lane("v_mad_i32_i16", func(a, b, c uint64) uint64 { return uint64(uint32(int32(int16(a))*int32(int16(b)) + int32(c))) })
+	lane("v_add_i32", func(a, b, _ uint64) uint64 { return uint64(uint32(a) + uint32(b)) })
+	lane("v_sub_i32", func(a, b, _ uint64) uint64 { return uint64(uint32(a) - uint32(b)) })
+	lane("v_mul_hi_i32_i24", func(a, b, _ uint64) uint64 {
+		return uint64(uint32(int64(int32(a)<<8>>8) * int64(int32(b)<<8>>8) >> 32))
+	})
+	dots(ops)
 	half("v_mad_u16", func(a, b, c uint16) uint16 { return a*b + c })
 	half("v_mad_legacy_u16", func(a, b, c uint16) uint16 { return a*b + c })
 	half("v_mad_i16", func(a, b, c uint16) uint16 { return a*b + c })
 	return ops
+}
+
+// shiftAdd64 computes addresses, so it is worth a loop of its own.
+func shiftAdd64(w *wave, i *instr) {
+	alo, ahi := w.wide(&i.src[0], &w.tmp[0], &w.tmp[1])
+	shift := w.vector(&i.src[1], &w.tmp[2])
+	clo, chi := w.wide(&i.src[2], &w.tmp[3], &w.tmp[4])
+	lo, hi := &w.tmp[5], &w.tmp[6]
+	for l := range lo {
+		v := (uint64(alo[l])|uint64(ahi[l])<<32)<<(shift[l]&7) + uint64(clo[l]) + uint64(chi[l])<<32
+		lo[l], hi[l] = uint32(v), uint32(v>>32)
+	}
+	merge(&w.v[i.dst%vregs], lo, w.exec())
+	merge(&w.v[(i.dst+1)%vregs], hi, w.exec())
+}
+
+// dots are the sums of products of small integers ("Vega 7nm" ISA, V_DOT).
+func dots(ops map[string]*operation) {
+	for _, d := range []struct {
+		name   string
+		bits   uint
+		signed bool
+		tied   bool
+	}{
+		{"v_dot2_i32_i16", 16, true, false}, {"v_dot2_u32_u16", 16, false, false}, {"v_dot4_i32_i8", 8, true, false}, {"v_dot4_u32_u8", 8, false, false},
+		{"v_dot8_i32_i4", 4, true, false}, {"v_dot8_u32_u4", 4, false, false},
+		{"v_dot2c_i32_i16", 16, true, true}, {"v_dot4c_i32_i8", 8, true, true}, {"v_dot8c_i32_i4", 4, true, true},
+	} {
+		ops[d.name] = &operation{results: 1, tied: d.tied, lane: func(a, b, c uint64) uint64 {
+			sum := int64(int32(c))
+			for n := uint(0); n < 32; n += d.bits {
+				x, y := uint32(a>>n)<<(32-d.bits), uint32(b>>n)<<(32-d.bits)
+				if d.signed {
+					sum += int64(int32(x)>>(32-d.bits)) * int64(int32(y)>>(32-d.bits))
+				} else {
+					sum += int64(x>>(32-d.bits)) * int64(y>>(32-d.bits))
+				}
+			}
+			return uint64(uint32(sum))
+		}}
+	}
 }
 
 // vectorDouble are the operations on f64.
@@ -59,6 +116,7 @@ func vectorDouble() map[string]*operation {
 	ops["v_fma_f64"] = &operation{results: 1, float: 64, lane: fma}
 	ops["v_fmac_f64"] = &operation{results: 1, float: 64, lane: fma, tied: true}
 	ops["v_frexp_exp_i32_f64"] = &operation{results: 1, float: 64, lane: func(a, _, _ uint64) uint64 { return uint64(uint32(exponent(f64(a)))) }}
+	ops["v_trig_preop_f64"] = &operation{results: 1, float: 64, lane: func(a, b, _ uint64) uint64 { return trigPreop(a, b) }}
 	ops["v_ldexp_f64"] = &operation{results: 1, float: 64, lane: func(a, b, _ uint64) uint64 { return u64(ldexp(f64(a), int32(b), 64)) }}
 	ops["v_div_fixup_f64"] = &operation{results: 1, float: 64, lane: func(a, b, c uint64) uint64 { return divFixup(double(), a, b, c) }}
 	return ops
@@ -89,8 +147,30 @@ func vectorHalf() map[string]*operation {
 	set("v_subrev_f16", func(a, b, _ float64) float64 { return b - a })
 	set("v_mul_f16", func(a, b, _ float64) float64 { return a * b })
 	set("v_fma_f16", func(a, b, c float64) float64 { return math.FMA(a, b, c) })
-	set("v_fmac_f16", func(a, b, c float64) float64 { return math.FMA(a, b, c) })
-	ops["v_fmac_f16"].tied = true
+	mad := func(a, b, c float64) float64 { return fromHalf(toHalf(a*b)) + c }
+	for _, name := range []string{"v_mad_f16", "v_mad_legacy_f16", "v_madak_f16", "v_madmk_f16", "v_mac_f16"} {
+		set(name, mad)
+	}
+	ops["v_mac_f16"].tied = true
+	set("v_fma_legacy_f16", math.FMA)
+	set("v_fract_f16", func(a, _, _ float64) float64 { return min(a-math.Floor(a), 1-1.0/2048) })
+	set("v_frexp_mant_f16", func(a, _, _ float64) float64 { return mantissa(a) })
+	set("v_sin_f16", func(a, _, _ float64) float64 { return turns(math.Sin, a) })
+	set("v_cos_f16", func(a, _, _ float64) float64 { return turns(math.Cos, a) })
+	number := func(f func(a, b float64) float64) func(a, b float64) float64 {
+		return func(a, b float64) float64 { return f64(pickNumber(u64(a), u64(b), f)) }
+	}
+	least, most := number(math.Min), number(math.Max)
+	set("v_min3_f16", func(a, b, c float64) float64 { return least(least(a, b), c) })
+	set("v_max3_f16", func(a, b, c float64) float64 { return most(most(a, b), c) })
+	set("v_med3_f16", func(a, b, c float64) float64 { return most(least(a, b), least(most(a, b), c)) })
+	ops["v_frexp_exp_i16_f16"] = &operation{results: 1, float: 16, lane: func(a, _, _ uint64) uint64 { return uint64(uint16(exponent(fromHalf(uint16(a))))) }}
+	ops["v_ldexp_f16"] = &operation{results: 1, float: 16, lane: func(a, b, _ uint64) uint64 {
+		return uint64(toHalf(math.Ldexp(fromHalf(uint16(a)), int(int16(b)))))
+	}}
+	fixup := func(a, b, c uint64) uint64 { return divFixup(halfFormat(), a&0xffff, b&0xffff, c&0xffff) }
+	ops["v_div_fixup_f16"] = &operation{results: 1, float: 16, lane: fixup}
+	ops["v_div_fixup_legacy_f16"] = ops["v_div_fixup_f16"]
 	set("v_min_f16", func(a, b, _ float64) float64 { return f64(pickNumber(u64(a), u64(b), math.Min)) })
 	set("v_max_f16", func(a, b, _ float64) float64 { return f64(pickNumber(u64(a), u64(b), math.Max)) })
 	set("v_rcp_f16", func(a, _, _ float64) float64 { return 1 / a })
@@ -263,8 +343,22 @@ func carries() map[string]*operation {
 
 	ops["v_cndmask_b32"] = &operation{results: 1, run: func(w *wave, i *instr) {
 		mask := w.exec()
-		a, b := w.modified(i, 0, &mask), w.modified(i, 1, &mask)
 		sel := w.scalar64(&i.src[2])
+		if i.plain {
+			a, b := w.vector(&i.src[0], &w.tmp[0]), w.vector(&i.src[1], &w.tmp[1])
+			d := &w.tmp[3]
+			if mask == allLanes {
+				d = &w.v[i.dst%vregs]
+			}
+			for l := range d {
+				d[l] = a[l] ^ (a[l]^b[l])&-uint32(sel>>l&1)
+			}
+			if mask != allLanes {
+				merge(&w.v[i.dst%vregs], d, mask)
+			}
+			return
+		}
+		a, b := w.modified(i, 0, &mask), w.modified(i, 1, &mask)
 		d := &w.tmp[6]
 		for l := range d {
 			v := a[l]

@@ -38,7 +38,8 @@ type wave struct {
 	mode  uint32      // hwreg MODE
 	state state
 	v     *[vregs]vec
-	tmp   [8]vec // of one instruction
+	tmp   [8]vec // of one instruction; the last is always zero
+	spare [2]vec
 
 	group   *group
 	code    []instr

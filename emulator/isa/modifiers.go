@@ -14,7 +14,11 @@ func (i *Inst) modifiers(b *strings.Builder) {
 	switch i.Enc {
 	case VOP3:
 		if i.bitop() && i.BitOp() != 0 {
-			fmt.Fprintf(b, " bitop3:%d", i.BitOp())
+			if n := i.BitOp(); n <= 10 {
+				fmt.Fprintf(b, " bitop3:%d", n)
+			} else {
+				fmt.Fprintf(b, " bitop3:0x%x", n)
+			}
 		}
 		i.opSel(b)
 		i.clampOMod(b)
