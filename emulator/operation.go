@@ -1,6 +1,10 @@
 package emulator
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa"
+)
 
 // operation is what an opcode does. Exactly one of its functions is set; bind
 // chooses how it is run for the operands that an instruction has.
@@ -27,9 +31,13 @@ type operation struct {
 // operations lists what is supported, by mnemonic.
 var operations = sync.OnceValue(func() map[string]*operation {
 	all := map[string]*operation{}
+	names, err := isa.Ops()
+	if err != nil {
+		return all // nothing could be decoded either
+	}
 	for _, list := range []map[string]*operation{
 		scalarOps(), scalarFlow(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
-		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(),
+		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(), indexing(), matrixOps(names),
 	} {
 		for name, op := range list {
 			all[name] = op
