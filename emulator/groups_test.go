@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
 const groupSource = `
@@ -282,6 +285,51 @@ func TestFaults(t *testing.T) {
 		if _, err := m.Launch(t.Context(), c.kernel, Dim3{1, 1, 1}, c.block, c.args, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want one with %q", c.kernel, err, c.want)
 		}
+	}
+}
+
+// A kernel that wants other floating-point modes is refused, not computed wrongly.
+func TestFlushedDenormalsAreRefused(t *testing.T) {
+	d, err := NewDevice("gfx900")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(llvmtest.HIP(t, prelude+benchSource, "gfx900", "-fgpu-flush-denormals-to-zero"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := alloc(t, m, 64)
+	args := [][]byte{u32arg(0), u64arg(uint64(p)), u64arg(uint64(p)), u32arg(1)}
+	if _, err := m.Launch(t.Context(), "saxpy", Dim3{1, 1, 1}, Dim3{64, 1, 1}, args, Options{}); err == nil || !strings.Contains(err.Error(), "denormal") {
+		t.Errorf("%v", err)
+	}
+	if _, err := m.dev.Load(data[:100]); err == nil {
+		t.Error("a cut code object was loaded")
+	}
+	other, err := NewDevice("gfx942")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Load(data); err == nil || !strings.Contains(err.Error(), "gfx900") {
+		t.Errorf("code of gfx900 on gfx942: %v", err)
+	}
+}
+
+// An instruction that is not supported is named with its address and its target.
+func TestUnsupportedInstruction(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O3", `KERNEL message(u32 *o) { __builtin_amdgcn_s_sendmsg(1, 0); *o = 1; }`)
+	p, _ := alloc(t, m, 64)
+	_, err := m.Launch(t.Context(), "message", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{})
+	var f *Fault
+	if !errors.As(err, &f) || f.Instruction != "s_sendmsg sendmsg(MSG_INTERRUPT)" || f.Target != "gfx942" || !strings.Contains(f.Reason, "not supported") {
+		t.Fatal(err)
+	}
+	if k, _ := m.Object().Kernel("message"); f.PC < k.Entry || f.PC >= k.Entry+k.CodeSize {
+		t.Errorf("pc 0x%x is outside of the kernel at 0x%x", f.PC, k.Entry)
 	}
 }
 

@@ -131,6 +131,8 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("waves of %d: only %d are run", d.Properties.WavefrontSize(), lanes)
 	case d.Rsrc1.FloatRound32() != 0 || d.Rsrc1.FloatRound1664() != 0:
 		return errors.New("a rounding mode other than to nearest even is not supported")
+	case d.Rsrc1.FloatDenorm32() != 3 || d.Rsrc1.FloatDenorm1664() != 3:
+		return errors.New("flushing denormal numbers to zero is not supported yet")
 	}
 	l.lds = (d.GroupSegmentFixedSize + l.opts.DynamicLDS + 3) &^ 3
 	table, _ := l.module.dev.table.Processor(l.module.dev.target.Processor)

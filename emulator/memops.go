@@ -49,7 +49,7 @@ func scalarMemory() map[string]*operation {
 				return
 			}
 			for k := range n {
-				w.s[(int(i.dst)+k)&127] = load32(r.data, off+uint64(k)*4)
+				w.s[(int(i.dst)+k)&127] = atomic.LoadUint32(word32(r.data, off+uint64(k)*4))
 			}
 		}}
 	}
@@ -273,29 +273,30 @@ func (w *wave) access(i *instr, a access) {
 				return
 			}
 			continue
+		case flat && at>>32 == sharedAperture>>32:
+			data, ok := w.shared(i, l, uint64(uint32(at)), a.bytes, a.store)
+			if !ok {
+				return
+			}
+			if a.store {
+				putBytes(data, 0, a.bytes, &v)
+				continue
+			}
+			getBytes(data, 0, a.bytes, &v)
 		case inPrivate:
 			if v, ok = w.readPrivate(i, l, uint64(uint32(at)), a.bytes); !ok {
 				return
 			}
 		default:
-			var data []byte
-			var off uint64
-			if flat && at>>32 == sharedAperture>>32 {
-				if data, ok = w.shared(i, l, uint64(uint32(at)), a.bytes, a.store); !ok {
-					return
-				}
-			} else {
-				r, o := w.global(i, l, at, a.bytes, a.store)
-				if r == nil {
-					return
-				}
-				data, off = r.data, o
+			r, off := w.global(i, l, at, a.bytes, a.store)
+			if r == nil {
+				return
 			}
 			if a.store {
-				putBytes(data, off, a.bytes, &v)
+				storeShared(r.data, off, a.bytes, &v)
 				continue
 			}
-			getBytes(data, off, a.bytes, &v)
+			loadShared(r.data, off, a.bytes, &v)
 		}
 		w.loaded(reg, l, a, &v)
 	}

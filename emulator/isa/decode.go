@@ -192,7 +192,7 @@ func scalarExists(v uint32, width uint8) error {
 // check refuses values of modifiers that mean nothing.
 func check(i *Inst) error {
 	switch {
-	case i.Enc == DS && strings.HasPrefix(i.row.mnemonic, "ds_gws_") && !i.GDS():
+	case i.Enc == DS && (strings.HasPrefix(i.row.mnemonic, "ds_gws_") || i.row.mnemonic == "ds_ordered_count") && !i.GDS():
 		return errors.New("it is of the global data share, and does not say so")
 	case i.IsSDWA():
 		dst, unused, src0, src1 := i.SDWA()

@@ -60,7 +60,6 @@ type table struct {
 	names     []string            // by Op; the first is empty
 	ops       map[string]Op       // the reverse
 	rows      []map[uint32][]*row // by encoding and row number; one for each set of targets
-	suffixes  map[string]bool
 }
 
 // load reads the embedded table once. It fails only when the table breaks its
