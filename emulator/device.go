@@ -83,10 +83,15 @@ type Module struct {
 	program *program
 }
 
-// Load loads a code object: its segments are laid out and relocated, its code is
-// decoded. It fails when the object is for another target, but not for
+// Load loads a code object, or the one for this device out of an offload bundle
+// or a host file that embeds some: its segments are laid out and relocated, its
+// code is decoded. It fails when there is none for this device, but not for
 // instructions that are not supported: running into one is a fault.
-func (d *Device) Load(object []byte) (*Module, error) {
+func (d *Device) Load(data []byte) (*Module, error) {
+	object, err := d.codeFor(data)
+	if err != nil {
+		return nil, err
+	}
 	obj, err := codeobj.Parse(object)
 	if err != nil {
 		return nil, err

@@ -352,3 +352,30 @@ KERNEL order(u32 *next, u32 *out) { out[GID] = __hip_atomic_fetch_add(next, 1u, 
 		}
 	}
 }
+
+// Work-items and work-groups in three dimensions, and the sizes that the kernel
+// is told.
+func TestDimensions(t *testing.T) {
+	const source = `
+KERNEL dims(u32 *out) {
+  u32 x = __builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x() + __builtin_amdgcn_workitem_id_x();
+  u32 y = __builtin_amdgcn_workgroup_id_y() * __builtin_amdgcn_workgroup_size_y() + __builtin_amdgcn_workitem_id_y();
+  u32 z = __builtin_amdgcn_workgroup_id_z() * __builtin_amdgcn_workgroup_size_z() + __builtin_amdgcn_workitem_id_z();
+  u32 w = __builtin_amdgcn_grid_size_x(), h = __builtin_amdgcn_grid_size_y();
+  out[(z * h + y) * w + x] = x | y << 8 | z << 16 | __builtin_amdgcn_workitem_id_y() << 24;
+}`
+	modes(t, func(t *testing.T, arch, opt string) {
+		m := loadHIP(t, arch, opt, source)
+		const w, h, d = 3 * 5, 2 * 7, 4 * 3
+		p, out := alloc(t, m, 4*w*h*d)
+		if _, err := m.Launch(t.Context(), "dims", Dim3{3, 2, 4}, Dim3{5, 7, 3}, [][]byte{u64arg(uint64(p))}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint32(w * h * d) {
+			x, y, z := i%w, i/w%h, i/w/h
+			if got, want := binary.LittleEndian.Uint32(out[4*i:]), x|y<<8|z<<16|y%7<<24; got != want {
+				t.Fatalf("%d,%d,%d: 0x%x, want 0x%x", x, y, z, got, want)
+			}
+		}
+	})
+}
