@@ -97,6 +97,8 @@ KERNEL bytes(const u32 *a, const u32 *b, u32 *out, u32 n) {
   ((short *)out)[i] = (short)(p[i] * 3 + h[i]);
 }
 KERNEL wild(const u32 *a, const u32 *b, u32 *out, u32 n) { if (GID == 77) out[1000000] = 1; }
+KERNEL edge(char *p, u64 at, u32 store, u32 *out) { if (store) *(u64 *)(p + at) = 1; else { u64 v = *(u64 *)(p + at); *out = (u32)(v ^ v >> 32); } }
+KERNEL local(u32 *out, u32 at) { __shared__ u32 t[64]; t[TID & 63] = TID; SYNC; *out = *(t + at); }
 KERNEL forever(const u32 *a, const u32 *b, u32 *out, u32 n) { while (*(volatile u32 *)a + 1) {} }
 KERNEL wait(const u32 *a, const u32 *b, u32 *out, u32 n) {
   if (BID == 0 && TID == 0) while (!__hip_atomic_load(out, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) {}
@@ -262,6 +264,28 @@ func TestFaults(t *testing.T) {
 	}
 	if err := launchWith(t, m, "forever", Options{Budget: 1e6}); !errors.Is(err, ErrBudget) {
 		t.Errorf("forever: %v", err)
+	}
+	// Accesses that begin inside of an allocation and end outside, and those at its
+	// very ends.
+	for _, c := range []struct {
+		at   int64
+		want string
+	}{{92, ""}, {0, ""}, {93, "ends at"}, {99, "ends at"}, {100, "nothing is allocated"}, {-8, "nothing is allocated"}, {-1, "nothing is allocated"}} {
+		for store := range uint32(2) {
+			p, _ := alloc(t, m, 100)
+			po, _ := alloc(t, m, 4)
+			_, err := m.Launch(t.Context(), "edge", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(c.at)), u32arg(store), u64arg(uint64(po))}, Options{})
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("8 bytes at %d of 100 (store: %d): %v", c.at, store, err)
+			}
+		}
+	}
+	for at, ok := range map[uint32]bool{0: true, 63: true, 64: false, 1 << 20: false} {
+		po, _ := alloc(t, m, 4)
+		_, err := m.Launch(t.Context(), "local", Dim3{1, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(po)), u32arg(at)}, Options{})
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "local bytes") {
+			t.Errorf("word %d of 64 in local memory: %v", at, err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"strings"
 	"testing"
@@ -187,6 +188,11 @@ func TestExpressions(t *testing.T) {
 		}},
 		{"(u32)((((u64)x << 32) | y) / (x | 3ull))", func(x, y uint32) uint32 { return uint32((uint64(x)<<32 | uint64(y)) / (uint64(x) | 3)) }},
 		{"(u32)((((u64)x << 32 | y) << (y & 63)) >> 20)", func(x, y uint32) uint32 { return uint32((uint64(x)<<32 | uint64(y)) << (y & 63) >> 20) }},
+		{"(u32)((((unsigned __int128)x << 64 | (u64)y << 32 | 0xffffffffu) * 3 + (((unsigned __int128)y << 64) | ~0ull)) >> 64)", func(x, y uint32) uint32 {
+			hi, lo := bits.Mul64(uint64(y)<<32|0xffffffff, 3)
+			_, carry := bits.Add64(lo, ^uint64(0), 0)
+			return uint32(uint64(x)*3 + hi + uint64(y) + carry)
+		}},
 		{"(u32)((long long)((u64)x << 32 | y) >> (x & 63))", func(x, y uint32) uint32 { return uint32(int64(uint64(x)<<32|uint64(y)) >> (x & 63)) }},
 		{"((u64)x << 32 | y) < ((u64)y << 32 | x) ? 5u : 9u", func(x, y uint32) uint32 {
 			if uint64(x)<<32|uint64(y) < uint64(y)<<32|uint64(x) {
@@ -250,6 +256,8 @@ func TestExpressions(t *testing.T) {
 	}
 	for n, c := range ints {
 		kernel(fmt.Sprint("i", n), "u32", c.expr)
+		// The same for one x and y a wave: on scalar registers, where the compiler can.
+		fmt.Fprintf(&src, "KERNEL s%d(const u32 *a, const u32 *b, u32 *out, u32 n) { for (u32 i = 0; i < 20; i++) { u32 k = BID * 20 + i, x = a[k], y = b[k]; out[k] = %s; } }\n", n, c.expr)
 	}
 	for n, c := range fl {
 		kernel(fmt.Sprint("f", n), "float", c.expr)
@@ -262,9 +270,11 @@ func TestExpressions(t *testing.T) {
 		for n, c := range ints {
 			t.Run(c.expr, func(t *testing.T) {
 				r := launchTest(t, m, fmt.Sprint("i", n), random)
+				u := launchTest(t, m, fmt.Sprint("s", n), random)
 				for i := range r.n {
-					if want := c.want(r.inA(i), r.inB(i)); r.got(i) != want {
-						t.Fatalf("x = 0x%x, y = 0x%x: 0x%x, want 0x%x", r.inA(i), r.inB(i), r.got(i), want)
+					want := c.want(r.inA(i), r.inB(i))
+					if r.got(i) != want || i < 80 && u.got(i) != want {
+						t.Fatalf("x = 0x%x, y = 0x%x: 0x%x, on scalar registers 0x%x, want 0x%x", r.inA(i), r.inB(i), r.got(i), u.got(i), want)
 					}
 				}
 			})

@@ -74,7 +74,9 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 	inst := Inst{Op: r.op, Enc: Encoding(enc), Size: r.size, N: uint8(len(r.operands)), Target: d.target, Word: word, row: r}
 	known := uint64(e.Mask) | r.mods | r.ignored
 	for _, p := range e.Index {
-		known |= (1<<p.Width - 1) << p.Lo
+		if bits := uint64(1<<p.Width-1) << p.Lo; !p.AllOnes || word&bits == bits {
+			known |= bits
+		}
 	}
 	for i, o := range r.operands {
 		if o.field < 0 {
@@ -101,6 +103,11 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 	}
 	if inst.Size == 4 {
 		inst.Word &= 0xffffffff
+	}
+	if inst.Enc == MAIX && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
+		if err := narrow(&inst); err != nil {
+			return Inst{}, fmt.Errorf("0x%08x: %s: %w", first, r.mnemonic, err)
+		}
 	}
 	if err := check(&inst); err != nil {
 		return Inst{}, fmt.Errorf("0x%08x: %s: %w", first, r.mnemonic, err)
@@ -187,6 +194,18 @@ func scalarExists(v uint32, width uint8) error {
 		return nil
 	}
 	return fmt.Errorf("%d scalar registers from %d on do not exist", width, v)
+}
+
+// narrow gives the sources of a matrix instruction of mixed formats the width
+// that their formats need: CBSZ and BLGP name those of A and B.
+func narrow(i *Inst) error {
+	widths := []uint8{8, 8, 6, 6, 4} // fp8, bf8, fp6, bf6, fp4
+	cbsz, _, blgp := i.Matrix()
+	if int(cbsz) >= len(widths) || int(blgp) >= len(widths) {
+		return errors.New("a matrix format that does not exist")
+	}
+	i.Operands[1].Width, i.Operands[2].Width = widths[cbsz], widths[blgp]
+	return nil
 }
 
 // check refuses values of modifiers that mean nothing.
