@@ -30,6 +30,12 @@ KERNEL sum(const u32 *a, const u32 *b, u32 *out, u32 n) {
   for (u32 s = 128; s; s >>= 1) { SYNC; if (TID < s) part[TID] += part[TID + s]; }
   if (TID == 0) __hip_atomic_fetch_add(out, part[0], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
+KERNEL late(const u32 *a, const u32 *b, u32 *out, u32 n) {
+  __shared__ u32 v;
+  if (TID == 0) { u32 s = 0; for (u32 k = 0; k < 3000; k++) s = s * 3 + a[k & 511]; v = s; }
+  SYNC;
+  out[GID] = v;
+}
 extern __shared__ u32 dynamic[];
 KERNEL histogram(const u32 *a, const u32 *b, u32 *out, u32 n) {
   if (TID < 64) dynamic[TID] = 0;
@@ -134,6 +140,12 @@ func TestGroups(t *testing.T) {
 		each("sum", 1, func(r *run, _ int) (s uint32) {
 			for i := range r.n {
 				s += r.inA(i)
+			}
+			return s
+		})
+		each("late", 1024, func(r *run, _ int) (s uint32) { // one wave needs many turns before the barrier
+			for k := range 3000 {
+				s = s*3 + r.inA(k&511)
 			}
 			return s
 		})

@@ -257,7 +257,7 @@ func TestExpressions(t *testing.T) {
 	for n, c := range ints {
 		kernel(fmt.Sprint("i", n), "u32", c.expr)
 		// The same for one x and y a wave: on scalar registers, where the compiler can.
-		fmt.Fprintf(&src, "KERNEL s%d(const u32 *a, const u32 *b, u32 *out, u32 n) { for (u32 i = 0; i < 20; i++) { u32 k = BID * 20 + i, x = a[k], y = b[k]; out[k] = %s; } }\n", n, c.expr)
+		fmt.Fprintf(&src, "KERNEL s%d(const u32 *__restrict a, const u32 *__restrict b, u32 *__restrict out, u32 n) { for (u32 i = 0; i < 20; i++) { u32 k = BID * 20 + i, x = a[k], y = b[k]; out[k] = %s; } }\n", n, c.expr)
 	}
 	for n, c := range fl {
 		kernel(fmt.Sprint("f", n), "float", c.expr)

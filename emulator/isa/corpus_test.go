@@ -93,7 +93,7 @@ func corpus(tab *table, target int, rng *rand.Rand) [][]uint32 {
 				if r.targets>>target&1 == 0 {
 					continue
 				}
-				for n := range 12 {
+				for n := range 8 {
 					list = append(list, instance(enc, r, index, rng, n))
 				}
 			}
@@ -122,7 +122,7 @@ func instance(e *layout.Encoding, r *row, index uint32, rng *rand.Rand, n int) [
 	case e.Name[0] == 'd' && e.Name[1] == 'p':
 		word |= dppWord(rng) << 32
 	case n == 0:
-	case n < 5:
+	case n < 4:
 		bits := []uint{}
 		for b := range uint(64) {
 			if r.mods>>b&1 != 0 {
@@ -135,7 +135,7 @@ func instance(e *layout.Encoding, r *row, index uint32, rng *rand.Rand, n int) [
 	default:
 		word |= rng.Uint64() & r.mods
 	}
-	if n == 11 && e.Size == 8 && e.Name != "dpp1" && e.Name != "dpp2" {
+	if n == 7 && e.Size == 8 && e.Name != "dpp1" && e.Name != "dpp2" {
 		word |= 1 << rng.IntN(64) // one that must be zero, perhaps
 		if found := layout.Find(layout.GFX9(), uint32(word)); found == nil || found.Name != e.Name || e.RowOf(word) != index {
 			word = e.Word(index)

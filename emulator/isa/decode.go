@@ -105,9 +105,7 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 		inst.Word &= 0xffffffff
 	}
 	if inst.Enc == MAIX && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
-		if err := narrow(&inst); err != nil {
-			return Inst{}, fmt.Errorf("0x%08x: %s: %w", first, r.mnemonic, err)
-		}
+		narrow(&inst)
 	}
 	if err := check(&inst); err != nil {
 		return Inst{}, fmt.Errorf("0x%08x: %s: %w", first, r.mnemonic, err)
@@ -198,14 +196,10 @@ func scalarExists(v uint32, width uint8) error {
 
 // narrow gives the sources of a matrix instruction of mixed formats the width
 // that their formats need: CBSZ and BLGP name those of A and B.
-func narrow(i *Inst) error {
-	widths := []uint8{8, 8, 6, 6, 4} // fp8, bf8, fp6, bf6, fp4
+func narrow(i *Inst) {
+	widths := [8]uint8{8, 8, 6, 6, 4, 8, 8, 8} // fp8, bf8, fp6, bf6, fp4, and none
 	cbsz, _, blgp := i.Matrix()
-	if int(cbsz) >= len(widths) || int(blgp) >= len(widths) {
-		return errors.New("a matrix format that does not exist")
-	}
-	i.Operands[1].Width, i.Operands[2].Width = widths[cbsz], widths[blgp]
-	return nil
+	i.Operands[1].Width, i.Operands[2].Width = widths[cbsz&7], widths[blgp&7]
 }
 
 // check refuses values of modifiers that mean nothing.
