@@ -61,6 +61,7 @@ type Object struct {
 	Segments   []Segment
 	Sections   []Section
 	Symbols    []Symbol       // of .symtab, or of .dynsym when it was stripped
+	Dynamic    []Symbol       // of .dynsym, without the empty one: what relocations count
 	Metadata   *Metadata      // never nil
 	Kernels    []LoadedKernel // in the order of the metadata
 }
@@ -124,6 +125,7 @@ func parseObject(data []byte) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Dynamic = dynamic
 	if o.Symbols, err = f.symbols(shtSymtab); err != nil {
 		return nil, err
 	}

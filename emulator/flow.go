@@ -1,0 +1,98 @@
+package emulator
+
+import (
+	"time"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa"
+)
+
+// scalarFlow are branches, calls and what else SOPP and SOPK have.
+func scalarFlow() map[string]*operation {
+	ops := map[string]*operation{}
+	set := func(results int, run func(*wave, *instr), names ...string) {
+		for _, name := range names {
+			ops[name] = &operation{results: results, run: run}
+		}
+	}
+	branch := func(name string, taken func(*wave) bool) {
+		set(0, func(w *wave, i *instr) {
+			if taken(w) {
+				w.pc = i.target
+			}
+		}, name)
+	}
+	branch("s_branch", func(*wave) bool { return true })
+	branch("s_cbranch_scc0", func(w *wave) bool { return w.scc == 0 })
+	branch("s_cbranch_scc1", func(w *wave) bool { return w.scc != 0 })
+	branch("s_cbranch_vccz", func(w *wave) bool { return w.pair(isa.VCC) == 0 })
+	branch("s_cbranch_vccnz", func(w *wave) bool { return w.pair(isa.VCC) != 0 })
+	branch("s_cbranch_execz", func(w *wave) bool { return w.exec() == 0 })
+	branch("s_cbranch_execnz", func(w *wave) bool { return w.exec() != 0 })
+	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
+		"s_ttracedata", "s_sethalt", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
+		"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "buffer_inv")
+	set(0, func(w *wave, _ *instr) { w.state = ended }, "s_endpgm")
+	set(0, func(w *wave, _ *instr) { w.state = atBarrier }, "s_barrier")
+	set(0, func(w *wave, i *instr) { w.fail(i, "the kernel stopped itself (trap %d)", i.imm) }, "s_trap")
+
+	address := func(w *wave, pc int32) uint64 {
+		m := w.group.launch.module
+		return m.image.base - m.low + m.program.base + uint64(pc)*4
+	}
+	jump := func(w *wave, i *instr, to uint64) {
+		m := w.group.launch.module
+		at := to - (m.image.base - m.low + m.program.base)
+		if at%4 != 0 || at/4 >= uint64(len(w.code)) {
+			w.fail(i, "a jump to 0x%x, where no code is", to)
+			return
+		}
+		w.pc = int32(at / 4)
+	}
+	set(1, func(w *wave, i *instr) { w.setPair(i.dst, address(w, w.pc)) }, "s_getpc_b64")
+	set(0, func(w *wave, i *instr) { jump(w, i, w.scalar64(&i.src[0])) }, "s_setpc_b64")
+	set(1, func(w *wave, i *instr) {
+		to := w.scalar64(&i.src[0])
+		w.setPair(i.dst, address(w, w.pc))
+		jump(w, i, to)
+	}, "s_swappc_b64")
+	set(1, func(w *wave, i *instr) {
+		w.setPair(i.dst, address(w, w.pc))
+		w.pc = i.target
+	}, "s_call_b64")
+
+	set(1, func(w *wave, i *instr) {
+		id, off, width := isa.HWReg(uint32(uint16(i.imm)))
+		var v uint32
+		switch id {
+		case hwMode:
+			v = w.mode
+		case hwStatus:
+			v = w.scc
+		}
+		w.s[i.dst&127] = v >> off & (1<<width - 1)
+	}, "s_getreg_b32")
+	setreg := func(w *wave, i *instr, where, v uint32) {
+		id, off, width := isa.HWReg(where)
+		if id != hwMode {
+			w.fail(i, "hardware register %d cannot be written", id)
+			return
+		}
+		mask := uint32(1<<width-1) << off
+		w.mode = w.mode&^mask | v<<off&mask
+		switch {
+		case w.mode&15 != 0:
+			w.fail(i, "a rounding mode other than to nearest even is not supported")
+		case w.mode>>4&15 != 15:
+			w.fail(i, "flushing denormal numbers to zero is not supported yet")
+		}
+	}
+	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), w.scalar32(&i.src[1])) }, "s_setreg_b32")
+	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), uint32(i.src[1].value)) }, "s_setreg_imm32_b32")
+	set(1, func(w *wave, i *instr) { w.setPair(i.dst, uint64(time.Now().UnixNano())) }, "s_memtime", "s_memrealtime")
+	return ops
+}
+
+const (
+	hwMode   = 1
+	hwStatus = 2
+)

@@ -1,0 +1,323 @@
+package isa
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// gfx90a and gfx940 report the generations that name some things otherwise.
+func (i *Inst) gfx90a() bool { return i.Target >= 3 }
+func (i *Inst) gfx940() bool { return i.Target >= 4 }
+
+func (i *Inst) modifiers(b *strings.Builder) {
+	switch i.Enc {
+	case VOP3:
+		if i.bitop() && i.BitOp() != 0 {
+			if n := i.BitOp(); n <= 10 {
+				fmt.Fprintf(b, " bitop3:%d", n)
+			} else {
+				fmt.Fprintf(b, " bitop3:0x%x", n)
+			}
+		}
+		i.opSel(b)
+		i.clampOMod(b)
+	case VOP3P:
+		i.packed(b)
+	case MAI, MAIX:
+		i.matrix(b)
+	case SDWA1, SDWA2, SDWAC:
+		i.sdwa(b)
+	case DPP1, DPP2, DPPC:
+		i.dpp(b)
+	case SMEM:
+		if i.Word&(1<<17|1<<14) == 1<<17|1<<14 {
+			b.WriteString(" offset:" + hexSigned(i.Offset()))
+		}
+		if i.GLC() {
+			b.WriteString(" glc")
+		}
+	case DS:
+		i.ds(b)
+	case FLAT:
+		i.offset(b)
+		i.cache(b, 16, 17, 25)
+		if i.lds() {
+			b.WriteString(" lds")
+		}
+	case MUBUF:
+		i.mubuf(b)
+	}
+}
+
+func (i *Inst) clampOMod(b *strings.Builder) {
+	if i.Clamp() {
+		b.WriteString(" clamp")
+	}
+	b.WriteString([...]string{"", " mul:2", " mul:4", " div:2"}[i.OMod()])
+}
+
+// sources counts the operands that are sources of an operation.
+func (i *Inst) sources() int {
+	n := 0
+	for _, o := range i.Args() {
+		if o.Role >= RoleSrc0 && o.Role <= RoleSrc2 {
+			n++
+		}
+	}
+	return n
+}
+
+func list(b *strings.Builder, name string, values uint32, n int) {
+	b.WriteString(" " + name + ":[")
+	for k := range n {
+		if k > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(byte('0' + values>>k&1))
+	}
+	b.WriteByte(']')
+}
+
+// opSel writes the halves that VOP3 chooses: of each source, then of the result
+// where the opcode has one.
+func (i *Inst) opSel(b *strings.Builder) {
+	sel := i.OpSel()
+	if sel == 0 {
+		return
+	}
+	if name := i.Name(); name == "v_permlane16_swap_b32" || name == "v_permlane32_swap_b32" {
+		b.WriteString([...]string{"", "", " bound_ctrl:1", " bound_ctrl:1"}[sel&3])
+		if sel&1 != 0 {
+			b.WriteString(" fi:1")
+		}
+		return
+	}
+	n := max(i.sources(), bits.Len32(uint32(i.row.mods>>11)&7))
+	list := fmt.Sprintf("%d", sel&1)
+	for k := 1; k < n; k++ {
+		list += fmt.Sprintf(",%d", sel>>k&1)
+	}
+	if i.row.mods>>14&1 != 0 {
+		list += fmt.Sprintf(",%d", sel>>3)
+	}
+	b.WriteString(" op_sel:[" + list + "]")
+}
+
+func (i *Inst) packed(b *strings.Builder) {
+	n := i.sources()
+	all := uint32(1)<<n - 1
+	if sel := i.OpSel() & all; sel != 0 {
+		list(b, "op_sel", sel, n)
+	}
+	if hi := i.OpSelHi() & all; hi != i.hiDefault()&all {
+		list(b, "op_sel_hi", hi, n)
+	}
+	if neg := i.Neg() & all; neg != 0 && !i.mix() {
+		list(b, "neg_lo", neg, n)
+	}
+	if neg := i.NegHi() & all; neg != 0 {
+		list(b, "neg_hi", neg, n)
+	}
+	if i.Clamp() {
+		b.WriteString(" clamp")
+	}
+}
+
+// hiDefault is what OP_SEL_HI is when nothing is written.
+func (i *Inst) hiDefault() uint32 {
+	if i.mix() {
+		return 0
+	}
+	return 7
+}
+
+func (i *Inst) matrix(b *strings.Builder) {
+	cbsz, abid, blgp := i.Matrix()
+	if cbsz != 0 {
+		fmt.Fprintf(b, " cbsz:%d", cbsz)
+	}
+	if abid != 0 {
+		fmt.Fprintf(b, " abid:%d", abid)
+	}
+	switch {
+	case blgp == 0:
+	case i.gfx940() && strings.Contains(i.row.mnemonic, "f64"):
+		list(b, "neg", blgp, 3)
+	default:
+		fmt.Fprintf(b, " blgp:%d", blgp)
+	}
+}
+
+func (i *Inst) sdwa(b *strings.Builder) {
+	names := [...]string{"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "?"}
+	dst, unused, src0, src1 := i.SDWA()
+	i.clampOMod(b)
+	if i.Enc != SDWAC && i.N > 0 {
+		fmt.Fprintf(b, " dst_sel:%s dst_unused:%s", names[dst], [...]string{"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?"}[unused])
+	}
+	if i.sources() > 0 {
+		fmt.Fprintf(b, " src0_sel:%s", names[src0])
+	}
+	if i.sources() > 1 {
+		fmt.Fprintf(b, " src1_sel:%s", names[src1])
+	}
+}
+
+func (i *Inst) dpp(b *strings.Builder) {
+	ctrl, rows, banks, zero := i.DPP()
+	b.WriteString(" " + dppControl(ctrl))
+	fmt.Fprintf(b, " row_mask:0x%x bank_mask:0x%x", rows, banks)
+	if zero {
+		b.WriteString(" bound_ctrl:1")
+	}
+}
+
+// Control words of DPP ("Vega" ISA, section "DPP Control").
+const (
+	DPPRowShl     = 0x100 // + 1..15
+	DPPRowShr     = 0x110
+	DPPRowRor     = 0x120
+	DPPWaveShl    = 0x130
+	DPPWaveRol    = 0x134
+	DPPWaveShr    = 0x138
+	DPPWaveRor    = 0x13c
+	DPPMirror     = 0x140
+	DPPHalfMirror = 0x141
+	DPPBcast15    = 0x142
+	DPPBcast31    = 0x143
+	DPPNewBcast   = 0x150 // + 0..15; gfx90a on
+)
+
+func dppControl(c uint32) string {
+	switch {
+	case c < 0x100:
+		return fmt.Sprintf("quad_perm:[%d,%d,%d,%d]", c&3, c>>2&3, c>>4&3, c>>6&3)
+	case c > DPPRowShl && c < 0x110:
+		return fmt.Sprintf("row_shl:%d", c&15)
+	case c > DPPRowShr && c < 0x120:
+		return fmt.Sprintf("row_shr:%d", c&15)
+	case c > DPPRowRor && c < 0x130:
+		return fmt.Sprintf("row_ror:%d", c&15)
+	case c >= DPPNewBcast && c < 0x160:
+		return fmt.Sprintf("row_newbcast:%d", c&15)
+	}
+	return map[uint32]string{DPPWaveShl: "wave_shl:1", DPPWaveRol: "wave_rol:1", DPPWaveShr: "wave_shr:1", DPPWaveRor: "wave_ror:1",
+		DPPMirror: "row_mirror", DPPHalfMirror: "row_half_mirror", DPPBcast15: "row_bcast:15", DPPBcast31: "row_bcast:31"}[c]
+}
+
+func (i *Inst) ds(b *strings.Builder) {
+	switch name := i.Name(); {
+	case name == "ds_swizzle_b32":
+		b.WriteString(swizzle(uint32(i.Offset())))
+	case twoOffsets(name):
+		if a, c := i.Offsets(); a != 0 || c != 0 {
+			if a != 0 {
+				fmt.Fprintf(b, " offset0:%d", a)
+			}
+			if c != 0 {
+				fmt.Fprintf(b, " offset1:%d", c)
+			}
+		}
+	default:
+		i.offset(b)
+	}
+	if i.GDS() {
+		b.WriteString(" gds")
+	}
+}
+
+func twoOffsets(name string) bool {
+	return strings.HasPrefix(name, "ds_read2") || strings.HasPrefix(name, "ds_write2") || strings.HasPrefix(name, "ds_wrxchg2")
+}
+
+func (i *Inst) offset(b *strings.Builder) {
+	if o := i.Offset(); o != 0 {
+		fmt.Fprintf(b, " offset:%d", o)
+	}
+}
+
+// cache writes the cache policy, given where its bits lie.
+func (i *Inst) cache(b *strings.Builder, glc, slc, scc uint) {
+	names := [3]string{" glc", " slc", " scc"}
+	if i.gfx940() {
+		names = [3]string{" sc0", " nt", " sc1"}
+	}
+	if i.Word>>glc&1 != 0 && (i.N > 0 || i.gfx940()) {
+		b.WriteString(names[0])
+	}
+	if i.mod(slc, 1) != 0 {
+		b.WriteString(names[1])
+	}
+	if i.gfx90a() && i.mod(scc, 1) != 0 {
+		b.WriteString(names[2])
+	}
+}
+
+// lds reports a FLAT instruction that loads into local memory; on gfx942 the bit
+// means something else for scratch.
+func (i *Inst) lds() bool {
+	return i.bits(13, 1) != 0 && (i.Segment() != 1 || !i.gfx940())
+}
+
+func (i *Inst) mubuf(b *strings.Builder) {
+	toLDS := i.Name() == "buffer_store_lds_dword"
+	if i.IdxEn() {
+		b.WriteString(" idxen")
+	}
+	if i.OffEn() {
+		b.WriteString(" offen")
+	}
+	i.offset(b)
+	if toLDS {
+		b.WriteString(" lds")
+	}
+	i.cache(b, 14, 17, 15)
+	if i.bits(55, 1) != 0 && !i.gfx90a() {
+		b.WriteString(" tfe")
+	}
+	if i.LDS() && !toLDS {
+		b.WriteString(" lds")
+	}
+}
+
+// swizzle writes the pattern of ds_swizzle_b32 ("Vega" ISA, "DS_SWIZZLE_B32").
+func swizzle(v uint32) string {
+	switch {
+	case v == 0:
+		return ""
+	case v >= 0xe000:
+		return fmt.Sprintf(" offset:swizzle(FFT,%d)", v&31)
+	case v >= 0xc000:
+		return fmt.Sprintf(" offset:swizzle(ROTATE,%d,%d)", v>>10&1, v>>5&31)
+	case v&0xff00 == 0x8000:
+		return fmt.Sprintf(" offset:swizzle(QUAD_PERM,%d,%d,%d,%d)", v&3, v>>2&3, v>>4&3, v>>6&3)
+	case v&0x8000 != 0:
+		return fmt.Sprintf(" offset:%d", v)
+	}
+	and, or, xor := v&31, v>>5&31, v>>10&31
+	group := 32 - and
+	switch {
+	case and == 31 && or == 0 && bits.OnesCount32(xor) == 1:
+		return fmt.Sprintf(" offset:swizzle(SWAP,%d)", xor)
+	case and == 31 && or == 0 && xor > 0 && xor&(xor+1) == 0:
+		return fmt.Sprintf(" offset:swizzle(REVERSE,%d)", xor+1)
+	case group > 1 && group&(group-1) == 0 && or < group && xor == 0:
+		return fmt.Sprintf(" offset:swizzle(BROADCAST,%d,%d)", group, or)
+	}
+	mask := ""
+	for bit := uint32(16); bit > 0; bit >>= 1 {
+		p0, p1 := or&bit^xor&bit, (and|or)&bit^xor&bit
+		switch {
+		case p0 == p1 && p0 == 0:
+			mask += "0"
+		case p0 == p1:
+			mask += "1"
+		case p0 == 0:
+			mask += "p"
+		default:
+			mask += "i"
+		}
+	}
+	return fmt.Sprintf(" offset:swizzle(BITMASK_PERM,\"%s\")", mask)
+}

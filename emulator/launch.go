@@ -1,0 +1,361 @@
+package emulator
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa"
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
+)
+
+// Dim3 is a size or a place in three dimensions.
+type Dim3 struct{ X, Y, Z uint32 }
+
+func (d Dim3) count() uint64 { return uint64(d.X) * uint64(d.Y) * uint64(d.Z) }
+
+// Options of a launch. The zero value runs on all cores without a budget.
+type Options struct {
+	DynamicLDS    uint32 // bytes of local memory beyond what the kernel declares
+	Budget        int64  // wave instructions in all; 0: no bound
+	Workers       int    // cores; 0: all
+	Deterministic bool   // one worker; work-groups and waves take turns by Seed
+	Seed          uint64
+	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+}
+
+// Counters tell what a launch did.
+type Counters struct {
+	Instructions int64 // of waves
+	Groups       int64
+	Waves        int64
+}
+
+func (c *Counters) add(o *Counters) {
+	c.Instructions += o.Instructions
+	c.Groups += o.Groups
+	c.Waves += o.Waves
+}
+
+// launch is one kernel over one grid.
+type launch struct {
+	module  *Module
+	kernel  *codeobj.LoadedKernel
+	grid    Dim3 // in work-groups
+	block   Dim3
+	opts    Options
+	kernarg *region
+	packet  *region // the dispatch packet
+	lds     uint32
+	private uint32 // bytes of a work-item
+	entry   int32
+
+	registers int // vector registers that may be used, of each kind
+
+	mu     sync.Mutex
+	next   uint64 // work-group
+	budget int64
+	err    error
+	total  Counters
+}
+
+// ErrBudget says that a launch has used up its instructions.
+var ErrBudget = errors.New("the budget of instructions is used up")
+
+// Launch runs a kernel: grid in work-groups, block in work-items, the values of
+// the explicit arguments in order, each as the bytes of its type. It returns
+// when all work-items have ended; the error is a *Fault, ErrBudget, that of the
+// context, or says what is wrong with the arguments.
+func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, args [][]byte, opts Options) (Counters, error) {
+	k, ok := m.obj.Kernel(kernel)
+	if !ok {
+		return Counters{}, fmt.Errorf("no kernel %q in the code object", kernel)
+	}
+	l := &launch{module: m, kernel: k, grid: grid, block: block, opts: opts, budget: opts.Budget}
+	if err := l.prepare(args); err != nil {
+		return Counters{}, fmt.Errorf("kernel %s: %w", kernel, err)
+	}
+	defer l.release()
+	workers := opts.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if opts.Deterministic {
+		workers = 1
+	}
+	workers = int(min(uint64(workers), grid.count()))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for n := range workers {
+		wg.Go(func() {
+			wk := &worker{launch: l, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
+			if err := wk.work(ctx); err != nil {
+				l.fail(err)
+				cancel()
+			}
+			l.mu.Lock()
+			l.total.add(&wk.counters)
+			l.mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return l.total, l.err
+}
+
+// fail keeps the first error; that others were cancelled says nothing.
+func (l *launch) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+func (l *launch) prepare(args [][]byte) error {
+	d := l.kernel.Descriptor
+	work := l.block.count()
+	limit := l.kernel.MaxFlatWorkgroupSize
+	switch {
+	case l.grid.count() == 0 || work == 0:
+		return errors.New("an empty grid or work-group")
+	case limit > 0 && work > limit:
+		return fmt.Errorf("%d work-items in a work-group: the kernel allows %d", work, limit)
+	case work > 1024:
+		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
+	case d.Properties.WavefrontSize() != lanes:
+		return fmt.Errorf("waves of %d: only %d are run", d.Properties.WavefrontSize(), lanes)
+	case d.Rsrc1.FloatRound32() != 0 || d.Rsrc1.FloatRound1664() != 0:
+		return errors.New("a rounding mode other than to nearest even is not supported")
+	case d.Rsrc1.FloatDenorm32() != 3 || d.Rsrc1.FloatDenorm1664() != 3:
+		return errors.New("flushing denormal numbers to zero is not supported yet")
+	}
+	l.lds = (d.GroupSegmentFixedSize + l.opts.DynamicLDS + 3) &^ 3
+	table, _ := l.module.dev.table.Processor(l.module.dev.target.Processor)
+	if int64(l.lds) > int64(table.LDS) {
+		return fmt.Errorf("%d bytes of local memory: %s has %d", l.lds, table.Name, table.LDS)
+	}
+	l.private = d.PrivateSegmentFixedSize
+	if l.kernel.UsesDynamicStack || d.Properties.Has(codeobj.PropDynamicStack) {
+		extra := l.opts.StackSize
+		if extra == 0 {
+			extra = 16 << 10
+		}
+		l.private += extra
+	}
+	l.private = (l.private + 15) &^ 15
+	const maxPrivate = 1 << 22
+	if l.private > maxPrivate {
+		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
+	}
+	l.registers = int(min(max(l.kernel.VGPRCount, 4), firstAGPR))
+	p := l.module.program
+	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
+		return errors.New("its code is not in the code that was loaded")
+	}
+	l.entry = int32((l.kernel.Entry - p.base) / 4)
+	return l.arguments(args)
+}
+
+// arguments lays out the kernarg segment and the dispatch packet.
+func (l *launch) arguments(args [][]byte) error {
+	mem := &l.module.dev.mem
+	size := max(l.kernel.KernargSegmentSize, uint64(l.kernel.Descriptor.KernargSize))
+	var err error
+	if l.kernarg, err = mem.alloc(size, "kernel arguments", false); err != nil {
+		return err
+	}
+	if l.packet, err = mem.alloc(64, "dispatch packet", false); err != nil {
+		return err
+	}
+	explicit := 0
+	for _, a := range l.kernel.Args {
+		at := l.kernarg.data[a.Offset : a.Offset+a.Size]
+		if a.Hidden() {
+			l.hidden(a.ValueKind, at)
+			continue
+		}
+		if explicit >= len(args) {
+			return fmt.Errorf("argument %d (%s) is missing", explicit, a.Name)
+		}
+		if len(args[explicit]) != len(at) {
+			return fmt.Errorf("argument %d (%s): %d bytes, want %d", explicit, a.Name, len(args[explicit]), len(at))
+		}
+		copy(at, args[explicit])
+		explicit++
+	}
+	if explicit != len(args) {
+		return fmt.Errorf("%d arguments, want %d", len(args), explicit)
+	}
+	// hsa_kernel_dispatch_packet_t (HSA runtime specification, 2.9).
+	le, p := binary.LittleEndian, l.packet.data
+	le.PutUint16(p[2:], 3) // dimensions
+	for n, v := range []uint32{l.block.X, l.block.Y, l.block.Z} {
+		le.PutUint16(p[4+2*n:], uint16(v))
+	}
+	for n, v := range []uint32{l.grid.X * l.block.X, l.grid.Y * l.block.Y, l.grid.Z * l.block.Z} {
+		le.PutUint32(p[12+4*n:], v)
+	}
+	le.PutUint32(p[24:], l.private)
+	le.PutUint32(p[28:], l.lds)
+	le.PutUint64(p[40:], l.kernarg.base)
+	return nil
+}
+
+// hidden fills in an argument that the compiler added (AMDGPUUsage, "Code Object
+// V5 Kernel Argument Metadata"). Those that are not known stay zero.
+func (l *launch) hidden(kind string, at []byte) {
+	put := func(v uint64) {
+		for i := range at {
+			at[i] = byte(v >> (8 * i))
+		}
+	}
+	switch kind {
+	case "hidden_block_count_x":
+		put(uint64(l.grid.X))
+	case "hidden_block_count_y":
+		put(uint64(l.grid.Y))
+	case "hidden_block_count_z":
+		put(uint64(l.grid.Z))
+	case "hidden_group_size_x":
+		put(uint64(l.block.X))
+	case "hidden_group_size_y":
+		put(uint64(l.block.Y))
+	case "hidden_group_size_z":
+		put(uint64(l.block.Z))
+	case "hidden_grid_dims":
+		switch {
+		case l.grid.Z > 1 || l.block.Z > 1:
+			put(3)
+		case l.grid.Y > 1 || l.block.Y > 1:
+			put(2)
+		default:
+			put(1)
+		}
+	case "hidden_private_base":
+		put(privateAperture >> 32)
+	case "hidden_shared_base":
+		put(sharedAperture >> 32)
+	case "hidden_dynamic_lds_size":
+		put(uint64(l.opts.DynamicLDS))
+	}
+}
+
+func (l *launch) release() {
+	for _, r := range []*region{l.kernarg, l.packet} {
+		_ = l.module.dev.mem.free(Pointer(r.base)) // it was allocated here
+	}
+}
+
+// take hands out the next work-group.
+func (l *launch) take() (uint64, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next >= l.grid.count() {
+		return 0, false
+	}
+	l.next++
+	return l.next - 1, true
+}
+
+// spend takes instructions from the budget.
+func (l *launch) spend(n int64) error {
+	if l.opts.Budget <= 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.budget -= n; l.budget < 0 {
+		return fmt.Errorf("kernel %s: %w (%d)", l.kernel.Name, ErrBudget, l.opts.Budget)
+	}
+	return nil
+}
+
+// start gives a wave the registers that a kernel finds (AMDGPUUsage, "Initial
+// Kernel Execution State").
+func (l *launch) start(w *wave, g *group) {
+	d, gen := l.kernel.Descriptor, l.module.dev.gen
+	w.pc = l.entry
+	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
+	at := uint16(0)
+	put := func(v uint32) {
+		if at < isa.FlatScratch {
+			w.s[at] = v
+		}
+		at++
+	}
+	put64 := func(v uint64) { put(uint32(v)); put(uint32(v >> 32)) }
+	props := d.Properties
+	if props.Has(codeobj.PropPrivateSegmentBuffer) {
+		// A descriptor that says what mubuf.go takes for scratch: swizzled, with
+		// the lane added.
+		put64(0)
+		put(l.private * lanes)
+		put(scratchDescriptor)
+	}
+	if props.Has(codeobj.PropDispatchPtr) {
+		put64(l.packet.base)
+	}
+	if props.Has(codeobj.PropQueuePtr) {
+		put64(0)
+	}
+	if props.Has(codeobj.PropKernargSegmentPtr) {
+		put64(l.kernarg.base)
+	}
+	if props.Has(codeobj.PropDispatchID) {
+		put64(0)
+	}
+	if props.Has(codeobj.PropFlatScratchInit) {
+		put64(0)
+	}
+	if props.Has(codeobj.PropPrivateSegmentSize) {
+		put(l.private)
+	}
+	for n := range d.KernargPreloadLength() {
+		off := uint64(d.KernargPreloadOffset()+n) * 4
+		if off+4 <= l.kernarg.size {
+			put(load32(l.kernarg.data, off))
+		}
+	}
+	at = uint16(d.Rsrc2.UserSGPRs())
+	if d.Rsrc2.WorkgroupIDX() {
+		put(g.id.X)
+	}
+	if d.Rsrc2.WorkgroupIDY() {
+		put(g.id.Y)
+	}
+	if d.Rsrc2.WorkgroupIDZ() {
+		put(g.id.Z)
+	}
+	if d.Rsrc2.WorkgroupInfo() {
+		put(0)
+	}
+	if d.Rsrc2.PrivateSegment() && !gen.archScratch {
+		put(0) // where the wave's scratch begins: each has its own
+	}
+	exec := uint64(0)
+	for lane := range uint32(lanes) {
+		item := uint32(w.number)*lanes + lane
+		if uint64(item) >= l.block.count() {
+			break
+		}
+		exec |= 1 << lane
+		x, y, z := item%l.block.X, item/l.block.X%l.block.Y, item/l.block.X/l.block.Y
+		if gen.packedIDs {
+			w.v[0][lane] = x | y<<10 | z<<20
+			continue
+		}
+		w.v[0][lane] = x
+		if d.Rsrc2.WorkitemID() > 0 {
+			w.v[1][lane] = y
+		}
+		if d.Rsrc2.WorkitemID() > 1 {
+			w.v[2][lane] = z
+		}
+	}
+	w.setPair(isa.Exec, exec)
+}

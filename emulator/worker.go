@@ -1,0 +1,137 @@
+package emulator
+
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// turn is how many instructions a wave runs before the next one's turn comes,
+// patience how many rounds a work-group has before others start beside it: it may
+// wait for them.
+const (
+	turn      = 4096
+	patience  = 64
+	maxActive = 64
+)
+
+// group is a work-group with its waves and its local memory.
+type group struct {
+	launch *launch
+	id     Dim3
+	lds    []byte
+	size   uint32 // of lds, in bytes
+	waves  []*wave
+	rounds int
+}
+
+// worker runs work-groups on one core.
+type worker struct {
+	launch   *launch
+	rng      *rand.Rand
+	counters Counters
+	idle     []*group // done: their memory is used again
+	waves    []*wave
+}
+
+func (wk *worker) work(ctx context.Context) error {
+	var active []*group
+	for {
+		if len(active) == 0 || active[len(active)-1].rounds > patience && len(active) < maxActive {
+			n, ok := wk.launch.take()
+			switch {
+			case ok:
+				active = append(active, wk.group(n))
+			case len(active) == 0:
+				return nil
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i := 0; i < len(active); i++ {
+			done, err := wk.round(active[i])
+			if err != nil {
+				return err
+			}
+			if done {
+				wk.idle = append(wk.idle, active[i])
+				wk.waves = append(wk.waves, active[i].waves...)
+				active = append(active[:i], active[i+1:]...)
+				i--
+			}
+		}
+	}
+}
+
+// round gives each wave of a work-group a turn.
+func (wk *worker) round(g *group) (done bool, err error) {
+	g.rounds++
+	n := len(g.waves)
+	first := 0
+	if wk.launch.opts.Deterministic && wk.launch.opts.Seed != 0 {
+		first = wk.rng.IntN(n)
+	}
+	live, waiting := 0, 0
+	for k := range n {
+		w := g.waves[(first+k)%n]
+		if w.state == running {
+			w.step(turn)
+			ran := turn - w.left
+			wk.counters.Instructions += ran
+			if err := wk.launch.spend(ran); err != nil {
+				return false, err
+			}
+			if w.state == faulted {
+				return false, w.fault
+			}
+		}
+		if w.state != ended {
+			live++
+		}
+		if w.state == atBarrier {
+			waiting++
+		}
+	}
+	if live > 0 && waiting == live {
+		for _, w := range g.waves {
+			if w.state == atBarrier {
+				w.state = running
+			}
+		}
+	}
+	return live == 0, nil
+}
+
+// group makes the work-group of that number ready to run.
+func (wk *worker) group(n uint64) *group {
+	l := wk.launch
+	var g *group
+	if k := len(wk.idle); k > 0 {
+		g, wk.idle = wk.idle[k-1], wk.idle[:k-1]
+		clear(g.lds)
+	} else {
+		g = &group{launch: l, size: l.lds, lds: newRegion(0, uint64(l.lds)+8, "", true).data}
+	}
+	x, y := uint64(l.grid.X), uint64(l.grid.Y)
+	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
+	g.rounds = 0
+	count := int((l.block.count() + lanes - 1) / lanes)
+	g.waves = g.waves[:0]
+	for i := range count {
+		var w *wave
+		if k := len(wk.waves); k > 0 {
+			w, wk.waves = wk.waves[k-1], wk.waves[:k-1]
+			*w = wave{v: w.v, scratch: w.scratch}
+			clear(w.v[:l.registers])
+			clear(w.v[firstAGPR : firstAGPR+l.registers])
+		} else {
+			w = &wave{v: new([vregs]vec), scratch: newRegion(0, uint64(l.private)*lanes+8, "", true).data}
+		}
+		w.group, w.number, w.code, w.mem, w.count = g, i, l.module.program.code, &l.module.dev.mem, &wk.counters
+		l.start(w, g)
+		g.waves = append(g.waves, w)
+	}
+	wk.counters.Groups++
+	wk.counters.Waves += int64(count)
+	return g
+}
