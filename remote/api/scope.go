@@ -148,3 +148,58 @@ func (l *Library) scope() *scope {
 	}
 	return l.names
 }
+
+// Kind is what a name stands for.
+type Kind int
+
+// The kinds of names. KindNone is also that of basic types.
+const (
+	KindNone Kind = iota
+	KindAlias
+	KindEnum
+	KindHandle
+	KindRecord
+	KindCallback
+)
+
+// Kind says what a name stands for, in the library or those that it uses.
+func (l *Library) Kind(name string) Kind {
+	s := l.scope()
+	switch {
+	case s.enums[name] != nil:
+		return KindEnum
+	case s.handles[name] != nil:
+		return KindHandle
+	case s.records[name] != nil:
+		return KindRecord
+	case s.callbacks[name] != nil:
+		return KindCallback
+	}
+	if _, ok := s.aliases[name]; ok {
+		return KindAlias
+	}
+	return KindNone
+}
+
+// Resolve replaces aliases by what they stand for.
+func (l *Library) Resolve(t Type) Type { return l.scope().resolve(t) }
+
+// Enum finds an enumeration, in the library or those that it uses.
+func (l *Library) Enum(name string) (*Enum, bool) {
+	e := l.scope().enums[name]
+	return e, e != nil
+}
+
+// Record finds a record, in the library or those that it uses.
+func (l *Library) Record(name string) (*Record, bool) {
+	r := l.scope().records[name]
+	return r, r != nil
+}
+
+// Alignment is that of a complete type in bytes, 1 for any other.
+func (l *Library) Alignment(t Type) int64 {
+	if _, align, ok := l.scope().extent(t); ok {
+		return align
+	}
+	return 1
+}
