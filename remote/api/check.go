@@ -248,7 +248,10 @@ func (c *checker) status() {
 		c.unknown("status.type", "enumeration", s.Type, keysOf(c.enums))
 		return
 	}
-	for path, name := range map[string]string{"status.success": s.Success, "status.unavailable": s.Unavailable} {
+	for path, name := range map[string]string{"status.success": s.Success, "status.unavailable": s.Unavailable, "status.invalid": s.Invalid} {
+		if name == "" {
+			continue
+		}
 		if _, ok := e.Values.Get(name); !ok {
 			c.unknown(path, "value of "+s.Type, name, e.Values.Keys())
 		}
@@ -282,7 +285,7 @@ func (c *checker) function(item *yamlx.Item[Function]) {
 	}
 	c.params(path, f.Params)
 	c.result(path+".fails", f, f.Fails)
-	status := f.Returns.String() == c.lib.Status.Type
+	status := f.Returns.String() == c.lib.Status.Type || c.enums[c.lib.Status.Type] == nil // said already
 	if f.Fails == "" && !void && !status && f.Answer == nil {
 		c.errorf(path, "fails is missing: %s is not the library's status, so nothing says what a call that cannot be done returns", f.Returns)
 	}
@@ -458,13 +461,7 @@ func (c *checker) deals(f *Function, name string, h *Handle, makes bool) bool {
 
 func (c *checker) params(path string, params []Param) {
 	peers := map[string]Type{}
-	for i := range params {
-		p := &params[i]
-		if _, twice := peers[p.Name]; twice {
-			c.errorf(yamlx.Index(path+".params", i)+".name", "duplicate name %s: another parameter has it", p.Name)
-		}
-		peers[p.Name] = p.Type
-	}
+	good := make([]bool, len(params))
 	for i := range params {
 		p := &params[i]
 		at := yamlx.Index(path+".params", i)
@@ -473,8 +470,22 @@ func (c *checker) params(path string, params []Param) {
 		if len(p.Type.Lengths) > 0 {
 			c.errorf(at+".type", "a parameter is no array: write a pointer")
 		}
-		if len(c.errs) == before {
-			c.meaning(at, p.Type, &p.Meaning, peers)
+		if good[i] = len(c.errs) == before; !good[i] {
+			p = &Param{Name: p.Name, Type: wrongType}
+		}
+		if _, twice := peers[p.Name]; twice {
+			c.errorf(at+".name", "duplicate name %s: another parameter has it", p.Name)
+			continue
+		}
+		peers[p.Name] = p.Type
+	}
+	for i := range params {
+		if good[i] {
+			c.meaning(yamlx.Index(path+".params", i), params[i].Type, &params[i].Meaning, peers)
 		}
 	}
 }
+
+// wrongType is what a parameter has whose type is wrong: nothing more is said of
+// it.
+var wrongType = Type{Base: "?"}

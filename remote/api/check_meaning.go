@@ -43,6 +43,11 @@ func (c *checker) meaning(path string, declared Type, m *Meaning, peers map[stri
 		c.decides(path+".by", m.By, peers)
 	}
 	for key, e := range map[string]Expr{"count": m.Count, "bytes": m.Bytes} {
+		for _, name := range e.Names() {
+			if _, ok := peers[name]; !ok {
+				c.unknown(path+"."+key, "parameter", name, keysOf(peers))
+			}
+		}
 		e.walk(func(n *node) {
 			if err := c.operand(n, peers); err != nil {
 				c.errs = append(c.errs, c.src.Errorf(path+"."+key, "length %q: %v", e, err))
@@ -63,6 +68,9 @@ func (c *checker) decides(path, by string, peers map[string]Type) {
 	t, ok := peers[name]
 	if !ok {
 		c.unknown(path, "parameter", name, keysOf(peers))
+		return
+	}
+	if t.Equal(wrongType) {
 		return
 	}
 	if !has {
@@ -96,8 +104,8 @@ func (c *checker) operand(n *node, peers map[string]Type) error {
 		return nil
 	}
 	declared, ok := peers[n.text]
-	if !ok {
-		return c.src.Unknown("", "parameter", n.text, keysOf(peers))
+	if !ok || declared.Equal(wrongType) {
+		return nil
 	}
 	t := c.resolve(declared)
 	switch {

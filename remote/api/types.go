@@ -65,6 +65,8 @@ type Status struct {
 	Success string `yaml:"success" sm:"required"`
 	// Unavailable is what a call answers where the library cannot work.
 	Unavailable string `yaml:"unavailable" sm:"required"`
+	// Invalid is what a call answers to a null pointer where it needs another.
+	Invalid string `yaml:"invalid"`
 }
 
 // Enum is an enumeration.

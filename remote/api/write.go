@@ -31,7 +31,8 @@ func (l *Library) Bytes() []byte {
 	if len(l.Uses) > 0 {
 		w.line("uses: %s", flow(l.Uses))
 	}
-	w.line("status: {type: %s, success: %s, unavailable: %s}", l.Status.Type, l.Status.Success, l.Status.Unavailable)
+	w.line("status: {%s}", pairs("type", l.Status.Type, "success", l.Status.Success,
+		"unavailable", l.Status.Unavailable, "invalid", l.Status.Invalid))
 	if len(l.Nodes) > 0 {
 		w.line("nodes: %s", flow(l.Nodes))
 	}

@@ -213,6 +213,9 @@ func (g *generator) function(name string, f *api.Function) {
 		g.trace(name, f, " = %d", ", (int)answer")
 	default:
 		format, value := g.printed(f.Returns, "answer")
+		if f.Answer != nil && f.Returns.String() == "const char *" {
+			format, value = "\"%s\"", ", "+g.text("answer")
+		}
 		g.trace(name, f, " = "+format, value)
 	}
 	g.line("    return answer;")
@@ -263,6 +266,9 @@ func (g *generator) value(name string, f *api.Function) {
 			value = g.lib.Status.Success
 		}
 		g.constant(typ, f, value)
+		if needed := g.needed(f); status && needed != "" {
+			g.line("    if (%s) answer = %s;", needed, g.lib.Status.Invalid)
+		}
 	}
 	if status {
 		g.line("    STUB_NOTE(answer);")
@@ -308,6 +314,17 @@ func (g *generator) set(f *api.Function) {
 	}
 }
 
+// needed is the condition that a parameter is null that must not be, or "".
+func (g *generator) needed(f *api.Function) string {
+	var null []string
+	for _, s := range f.Answer.Set {
+		if g.lib.Status.Invalid != "" && !param(f, s.Key).Optional {
+			null = append(null, "!"+argument(s.Key))
+		}
+	}
+	return strings.Join(null, " || ")
+}
+
 // trace prints the call, when that is wished.
 func (g *generator) trace(name string, f *api.Function, result, value string) {
 	var format, values strings.Builder
@@ -316,6 +333,9 @@ func (g *generator) trace(name string, f *api.Function, result, value string) {
 			format.WriteString(", ")
 		}
 		one, arg := g.printed(f.Params[i].Type, argument(f.Params[i].Name))
+		if f.Params[i].As == api.Text && f.Params[i].Type.String() == "const char *" {
+			one, arg = "\"%s\"", ", "+g.text(argument(f.Params[i].Name))
+		}
 		format.WriteString(f.Params[i].Name + "=" + one)
 		values.WriteString(arg)
 	}
@@ -346,6 +366,9 @@ func (g *generator) printed(typ api.Type, value string) (format, argument string
 	}
 	return g.record(t.Base, value)
 }
+
+// text is a string to print, which may be null.
+func (g *generator) text(value string) string { return value + " ? " + value + " : \"\"" }
 
 // record prints the fields of a small record that is passed by value. What is
 // larger is only said to be there.

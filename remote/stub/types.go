@@ -81,17 +81,12 @@ func (t *typer) base(typ api.Type, value bool) {
 
 // forward declares a record without its fields.
 func (t *typer) forward(name string) bool {
-	for _, l := range t.libs {
-		if r, ok := l.Records.Get(name); ok {
-			if !t.done["forward "+name] {
-				t.done["forward "+name] = true
-				fmt.Fprintf(t.b, "typedef %s %s %s;\n", keyword(&r), cName(name), cName(name))
-			}
-			// Its fields are written too, later or never: a pointer needs none.
-			return true
-		}
+	r := t.find(name)
+	if r != nil && !t.done["forward "+name] {
+		t.done["forward "+name] = true
+		fmt.Fprintf(t.b, "typedef %s %s %s;\n", keyword(r), cName(name), cName(name))
 	}
-	return false
+	return r != nil
 }
 
 func keyword(r *api.Record) string {
@@ -168,34 +163,46 @@ func (t *typer) enum(name string, e *api.Enum) {
 
 func (t *typer) record(name string, r *api.Record) {
 	t.forward(name)
-	var body strings.Builder
-	natural := int64(1)
-	for i := range r.Fields {
-		f := &r.Fields[i]
-		t.base(f.Type, true)
-		fmt.Fprintf(&body, "    %s", f.Type.Declare(member(f, i), cName))
-		if f.Bits > 0 {
-			fmt.Fprintf(&body, " : %d", f.Bits)
-		}
-		body.WriteString(";\n")
-		natural = max(natural, t.align(f.Type))
-	}
+	body, natural := t.fields(r)
 	aligned := ""
 	if r.Align > natural {
 		aligned = fmt.Sprintf(" __attribute__((aligned(%d)))", r.Align)
 	}
-	if len(r.Fields) == 0 {
-		fmt.Fprintf(&body, "    char none[%d];\n", max(r.Size, 1))
-	}
-	fmt.Fprintf(t.b, "%s%s %s {\n%s};\n", keyword(r), aligned, cName(name), body.String())
+	fmt.Fprintf(t.b, "%s%s %s {\n%s};\n", keyword(r), aligned, cName(name), body)
 }
 
-// member is a field's name; one without is given one, which no caller sees.
-func member(f *api.Field, index int) string {
-	if f.Name == "" {
-		return fmt.Sprintf("unnamed_%d", index)
+// fields writes those of a record, and says how they align it.
+func (t *typer) fields(r *api.Record) (body string, natural int64) {
+	var b strings.Builder
+	natural = 1
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		natural = max(natural, t.align(f.Type))
+		if inner := t.find(f.Type.Base); f.Name == "" && inner != nil {
+			body, _ := t.fields(inner)
+			fmt.Fprintf(&b, "    %s {\n%s};\n", keyword(inner), body)
+			continue
+		}
+		t.base(f.Type, true)
+		fmt.Fprintf(&b, "    %s", f.Type.Declare(f.Name, cName))
+		if f.Bits > 0 {
+			fmt.Fprintf(&b, " : %d", f.Bits)
+		}
+		b.WriteString(";\n")
 	}
-	return f.Name
+	if len(r.Fields) == 0 {
+		fmt.Fprintf(&b, "    char none[%d];\n", max(r.Size, 1))
+	}
+	return b.String(), natural
+}
+
+func (t *typer) find(name string) *api.Record {
+	for _, l := range t.libs {
+		if r, ok := l.Records.Get(name); ok {
+			return &r
+		}
+	}
+	return nil
 }
 
 func (t *typer) align(typ api.Type) int64 {

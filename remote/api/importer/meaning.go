@@ -135,7 +135,7 @@ func (m *meaner) handles() {
 			makes, takes := f.Returns.Base == name, false
 			for k := range f.Params {
 				if p := &f.Params[k]; p.Type.Base == name {
-					makes = makes || len(p.Type.Pointers) == 1 && !p.Type.Const && p.Dir == api.Out
+					makes = makes || len(p.Type.Pointers) == 1 && !p.Type.Const && (p.Dir == api.Out || p.Dir == api.InOut)
 					takes = takes || len(p.Type.Pointers) == 0
 				}
 			}
