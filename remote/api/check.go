@@ -285,6 +285,9 @@ func (c *checker) function(item *yamlx.Item[Function]) {
 	}
 	c.params(path, f.Params)
 	c.result(path+".fails", f, f.Fails)
+	if f.Variadic && len(f.Params) == 0 {
+		c.errorf(path, "variadic: C wants a parameter before those of which nothing is known")
+	}
 	status := f.Returns.String() == c.lib.Status.Type || c.enums[c.lib.Status.Type] == nil // said already
 	if f.Fails == "" && !void && !status && f.Answer == nil {
 		c.errorf(path, "fails is missing: %s is not the library's status, so nothing says what a call that cannot be done returns", f.Returns)

@@ -126,7 +126,7 @@ func (d *differ) function(name string, f, g *Function) {
 	if a, b := d.spell(d.old, f.Returns), d.spell(d.new, g.Returns); a != b {
 		d.breaks("function %s returns %s, and returned %s", name, b, a)
 	}
-	if !d.sameParams(f.Params, g.Params) {
+	if !d.sameParams(f.Params, g.Params) || f.Variadic != g.Variadic {
 		d.breaks("function %s takes (%s), and took (%s)", name, signature(g.Params), signature(f.Params))
 	}
 }

@@ -145,8 +145,10 @@ type Function struct {
 	// Answer says how the client itself can answer.
 	Answer *Answer `yaml:"answer"`
 	// Undocumented marks a function that no public header declares.
-	Undocumented bool    `yaml:"undocumented"`
-	Params       []Param `yaml:"params"`
+	Undocumented bool `yaml:"undocumented"`
+	// Variadic says that more arguments follow, of which nothing is known.
+	Variadic bool    `yaml:"variadic"`
+	Params   []Param `yaml:"params"`
 }
 
 // Param is a parameter.

@@ -132,7 +132,7 @@ func (w *writer) function(name string, f *Function) {
 	w.line("    returns: %s", text(f.Returns.String()))
 	for _, p := range [][2]string{
 		{"node", text(f.Node)}, {"link", f.Link}, {"sync", string(f.Sync)},
-		{"fails", string(f.Fails)}, {"undocumented", flag(f.Undocumented)},
+		{"fails", string(f.Fails)}, {"undocumented", flag(f.Undocumented)}, {"variadic", flag(f.Variadic)},
 	} {
 		if p[1] != "" {
 			w.line("    %s: %s", p[0], p[1])

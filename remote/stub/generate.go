@@ -158,7 +158,7 @@ func quoted(s string) string {
 }
 
 func (g *generator) signature(name string, f *api.Function) string {
-	return spaced(f.Returns) + name + "(" + parameters(f.Params, true) + ")"
+	return spaced(f.Returns) + name + "(" + parameters(f.Params, true, f.Variadic) + ")"
 }
 
 func (g *generator) declare(name string, f *api.Function) {

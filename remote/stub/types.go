@@ -129,7 +129,7 @@ func (t *typer) name(name string) {
 			for i := range c.Params {
 				t.base(c.Params[i].Type, false)
 			}
-			fmt.Fprintf(t.b, "typedef %s(*%s)(%s);\n", spaced(c.Returns), cName(name), parameters(c.Params, false))
+			fmt.Fprintf(t.b, "typedef %s(*%s)(%s);\n", spaced(c.Returns), cName(name), parameters(c.Params, false, false))
 			return
 		}
 		for _, h := range l.Handles {
@@ -219,7 +219,7 @@ func spaced(typ api.Type) string {
 }
 
 // parameters writes a list of parameters, with names or without.
-func parameters(params []api.Param, names bool) string {
+func parameters(params []api.Param, names, more bool) string {
 	if len(params) == 0 {
 		return "void"
 	}
@@ -230,6 +230,9 @@ func parameters(params []api.Param, names bool) string {
 			name = argument(params[i].Name)
 		}
 		out[i] = params[i].Type.Declare(name, cName)
+	}
+	if more {
+		out = append(out, "...")
 	}
 	return strings.Join(out, ", ")
 }

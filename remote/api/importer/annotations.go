@@ -24,8 +24,10 @@ type Annotations struct {
 	Names Pattern `yaml:"names" sm:"required"`
 	// LeaveOut maps functions and symbols that are not described to the reason.
 	LeaveOut map[string]string `yaml:"leave_out"`
-	File     api.File          `yaml:"file" sm:"required"`
-	Status   api.Status        `yaml:"status" sm:"required"`
+	// Internal match symbols that are no part of the C API.
+	Internal []Internal `yaml:"internal"`
+	File     api.File   `yaml:"file" sm:"required"`
+	Status   api.Status `yaml:"status" sm:"required"`
 	// VoidHandles are types that are void * and yet handles.
 	VoidHandles []string `yaml:"void_handles" sm:"unique"`
 	// Creates and Destroys match functions that make and end handles.
@@ -36,6 +38,9 @@ type Annotations struct {
 	Enums   map[string]EnumNote   `yaml:"enums"`
 	// Sync are tried in order, the first that matches a function's name holds.
 	Sync []SyncRule `yaml:"sync"`
+	// Fails maps types that functions return, other than the status, to what is
+	// returned when a call cannot be done.
+	Fails map[string]yamlx.Scalar `yaml:"fails"`
 	// Rules fill in what is not said yet of a pointer, the first first.
 	Rules     []Rule                  `yaml:"rules"`
 	Functions map[string]FunctionNote `yaml:"functions"`
@@ -59,6 +64,27 @@ func (p Pattern) Match(s string) bool { return p.re != nil && p.re.MatchString(s
 
 // allows reports whether the pattern matches or was not given.
 func (p Pattern) allows(s string) bool { return p.re == nil || p.re.MatchString(s) }
+
+// Internal are symbols that a library exports and that its users are not meant
+// to call: C++ that its own parts share.
+type Internal struct {
+	Symbols Pattern `yaml:"symbols" sm:"required"`
+	Why     string  `yaml:"why" sm:"required"`
+}
+
+// LeavesOut gives the reason why a function or symbol is not described, "" when
+// it has to be.
+func (a *Annotations) LeavesOut(symbol string) string {
+	if why := a.LeaveOut[symbol]; why != "" {
+		return why
+	}
+	for _, i := range a.Internal {
+		if i.Symbols.Match(symbol) {
+			return i.Why
+		}
+	}
+	return ""
+}
 
 // HandleNote says who makes and ends a handle.
 type HandleNote struct {

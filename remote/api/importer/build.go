@@ -19,13 +19,16 @@ type builder struct {
 	// maps an incomplete structure to the type that points to it.
 	typedefs, tags, byID map[string]*node
 	pointers             map[string]string
+	// called maps the tag of a structure or enumeration to the name that a
+	// typedef gives it: that one is described, the tag is not.
+	called map[string]string
 	// known are types that are there already, or being made.
 	known map[string]bool
 }
 
 func newBuilder(root *node, lib *api.Library, note *Annotations) *builder {
 	b := &builder{
-		lib: lib, note: note, known: map[string]bool{}, pointers: map[string]string{},
+		lib: lib, note: note, known: map[string]bool{}, pointers: map[string]string{}, called: map[string]string{},
 		typedefs: map[string]*node{}, tags: map[string]*node{}, byID: map[string]*node{},
 	}
 	for i := range root.Inner {
@@ -45,6 +48,10 @@ func newBuilder(root *node, lib *api.Library, note *Annotations) *builder {
 		}
 		if of := b.pointee(n.Type.Spelled); of != "" && b.pointers[of] == "" {
 			b.pointers[of] = n.Name
+		}
+		tag := plain(n.Type.Spelled)
+		if def := b.tags[tag]; def != nil && (def.Complete || def.Kind == "EnumDecl") && b.called[tag] == "" && b.typedefs[tag] == nil {
+			b.called[tag] = n.Name
 		}
 	}
 	for _, u := range lib.Used() {
@@ -133,6 +140,9 @@ func (b *builder) typ(spelled, owner string) (api.Type, error) {
 	if err != nil {
 		return api.Type{}, err
 	}
+	if name := b.called[t.Base]; name != "" {
+		t.Base = name
+	}
 	return t, b.need(t.Base)
 }
 
@@ -157,7 +167,10 @@ func (b *builder) need(name string) error {
 	if handle := b.pointers[name]; handle != "" {
 		return b.need(handle)
 	}
-	return fmt.Errorf("%s is incomplete, and no type is a pointer to it", name)
+	// A handle all the same, but one without a name.
+	b.known[name+"_ref"] = true
+	add(&b.lib.Handles, name+"_ref", api.Handle{Of: name})
+	return nil
 }
 
 func (b *builder) typedef(n *node) error {
@@ -179,8 +192,8 @@ func (b *builder) typedef(n *node) error {
 		return nil
 	}
 	// A structure or enumeration whose only name is this one, or the same.
-	if text == n.Name {
-		def := b.tags[n.Name]
+	if text == n.Name || b.called[text] == n.Name {
+		def := b.tags[text]
 		if def == nil {
 			if def = b.unnamed(n); def == nil {
 				return fmt.Errorf("%s: %s has no definition", n.where, n.Name)
@@ -194,7 +207,8 @@ func (b *builder) typedef(n *node) error {
 		case b.pointers[n.Name] != "":
 			return b.need(b.pointers[n.Name])
 		}
-		return fmt.Errorf("%s: %s is incomplete, and no type is a pointer to it", n.where, n.Name)
+		add(&b.lib.Handles, n.Name+"_ref", api.Handle{Of: n.Name})
+		return nil
 	}
 	t, err := b.typ(spelled, n.Name)
 	if err != nil {
@@ -329,9 +343,7 @@ func (b *builder) callback(name, spelled string) error {
 // function describes a function.
 func (b *builder) function(n *node) (api.Function, error) {
 	var f api.Function
-	if n.Variadic || strings.Contains(n.Type.Spelled, "...") {
-		return f, errors.New("it takes a variable number of arguments")
-	}
+	f.Variadic = n.Variadic || strings.Contains(n.Type.Spelled, "...")
 	returns, _, _ := strings.Cut(n.Type.Spelled, "(")
 	var err error
 	if f.Returns, err = b.typ(strings.TrimSpace(returns), n.Name+".returns"); err != nil {

@@ -76,8 +76,8 @@ func Import(in Input) (*Result, error) {
 		switch {
 		case !a.Names.Match(n.Name) && !exported:
 			continue
-		case a.LeaveOut[n.Name] != "":
-			res.LeftOut = append(res.LeftOut, n.Name+": "+a.LeaveOut[n.Name])
+		case a.LeavesOut(n.Name) != "":
+			res.LeftOut = append(res.LeftOut, n.Name+": "+a.LeavesOut(n.Name))
 			found[n.Name] = true
 			continue
 		case in.Symbols != nil && !exported:
@@ -94,7 +94,7 @@ func Import(in Input) (*Result, error) {
 		f.Link = a.Functions[n.Name].Link
 		add(&lib.Functions, n.Name, f)
 	}
-	links := map[string]bool{}
+	links, internal := map[string]bool{}, 0
 	for _, f := range lib.Functions {
 		links[f.Value.Link] = true
 	}
@@ -103,6 +103,8 @@ func Import(in Input) (*Result, error) {
 		case found[s] || links[s]:
 		case a.LeaveOut[s] != "":
 			res.LeftOut = append(res.LeftOut, s+": "+a.LeaveOut[s])
+		case a.LeavesOut(s) != "":
+			internal++
 		default:
 			errs = append(errs, fmt.Errorf("%s is exported, but no header declares it: declare it in the annotations, or leave it out with a reason", s))
 		}
@@ -112,6 +114,9 @@ func Import(in Input) (*Result, error) {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	if internal > 0 {
+		res.LeftOut = append(res.LeftOut, fmt.Sprintf("%d internal symbols", internal))
 	}
 	if err := lib.Layout(); err != nil {
 		return nil, err

@@ -28,6 +28,9 @@ func (m *meaner) all() {
 			m.one(name, p.Name, p.Type, &p.Meaning, m.comments[name][p.Name])
 		}
 		f.Fails, f.Answer, f.Undocumented = note.Fails, note.Answer, note.Undocumented
+		if returns := f.Returns.String(); f.Fails == "" && f.Answer == nil && returns != m.lib.Status.Type {
+			f.Fails = m.note.Fails[returns]
+		}
 		f.Sync = m.sync(name, note.Sync, f.Answer)
 	}
 	for i := range m.lib.Callbacks {
@@ -80,7 +83,10 @@ func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said strin
 			to.Dir = api.InOut
 		}
 		if target.IsConst() && (to.Dir == api.Out || to.Dir == api.InOut) {
-			m.contradictions = append(m.contradictions, fmt.Sprintf("%s: the comment says [%s] of %s, which is %s", owner, said, name, t))
+			// Of pointers to pointers the comment means what they point to.
+			if !nested {
+				m.contradictions = append(m.contradictions, fmt.Sprintf("%s: the comment says [%s] of %s, which is %s", owner, said, name, t))
+			}
 			to.Dir = ""
 		}
 	}
