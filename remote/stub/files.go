@@ -2,6 +2,8 @@ package stub
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -205,4 +207,33 @@ func render(name string, l *api.Library) ([]byte, error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, p)
 	return out.Bytes(), err
+}
+
+// Digest is a hash of everything that a library's stub is made of beside this
+// program's code: its description, those that it uses, and the C that answers.
+func Digest(library string) (string, error) {
+	described, err := api.Digest(api.Descriptions(), library)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, described)
+	entries, err := own.ReadDir("own")
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		// Templates and the common header are everybody's.
+		name, kind := e.Name(), path.Ext(e.Name())
+		if (kind == ".c" || kind == ".cmake") && strings.TrimSuffix(name, kind) != library {
+			continue
+		}
+		data, err := own.ReadFile(path.Join("own", name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(h, name, len(data))
+		h.Write(data)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
