@@ -13,8 +13,10 @@ type Annotations struct {
 	Library string   `yaml:"library" sm:"required"`
 	Summary string   `yaml:"summary" sm:"required"`
 	Uses    []string `yaml:"uses" sm:"unique"`
-	// Headers are included one after the other, Defines set before them.
+	// Headers are included one after the other, Defines set before them, and
+	// Before is C source that they need.
 	Headers []string          `yaml:"headers" sm:"required"`
+	Before  string            `yaml:"before"`
 	Defines map[string]string `yaml:"defines"`
 	// Declare is C source behind the headers: exported functions that no header
 	// declares, or only to C++.

@@ -27,6 +27,7 @@ func (a *Annotations) Source() string {
 	for _, name := range sortedKeys(a.Defines) {
 		fmt.Fprintf(&b, "#define %s %s\n", name, a.Defines[name])
 	}
+	b.WriteString(a.Before)
 	for _, h := range a.Headers {
 		fmt.Fprintf(&b, "#include <%s>\n", h)
 	}
