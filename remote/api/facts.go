@@ -7,13 +7,13 @@ import (
 
 // Fact is a number that a C compiler must find.
 type Fact struct {
-	// Expression is C: sizeof, _Alignof or offsetof.
+	// Expression is C: a constant, sizeof, _Alignof or offsetof.
 	Expression string
 	Value      int64
 }
 
-// Facts lists the size and alignment of every record and enumeration of a
-// library, and the offset of every field that has one, in the words of the
+// Facts lists the value of every constant of a library, the size and alignment of
+// every record, and the offset of every field that has one, in the words of the
 // library's own headers. Bit-fields have none that C could ask for.
 func Facts(l *Library) []Fact {
 	return FactsIn(l, func(name string) string { return l.spelled(name) })
@@ -23,6 +23,11 @@ func Facts(l *Library) []Fact {
 func FactsIn(l *Library, spelled func(name string) string) []Fact {
 	s := newScope(l)
 	var out []Fact
+	for i := range l.Enums {
+		for _, v := range l.Enums[i].Value.Values {
+			out = append(out, Fact{"(long long)" + v.Key, v.Value})
+		}
+	}
 	for i := range l.Records {
 		name, r := l.Records[i].Key, &l.Records[i].Value
 		if strings.Contains(name, ".") {

@@ -137,12 +137,17 @@ func (n *node) directions() map[string]string {
 	return out
 }
 
-// constant is the value of a node's first constant expression.
+// constant is the value of a node's first constant expression, which may stand
+// in a conversion.
 func (n *node) constant() (string, bool) {
 	for i := range n.Inner {
-		if c := &n.Inner[i]; c.Kind == "ConstantExpr" {
+		c := &n.Inner[i]
+		if c.Kind == "ConstantExpr" {
 			s, ok := c.Value.(string)
 			return s, ok
+		}
+		if s, ok := c.constant(); ok {
+			return s, true
 		}
 	}
 	return "", false

@@ -30,7 +30,6 @@ typedef struct {
     union { int whole; struct { short a, b; } parts; } value;
     union { double d; uint64_t bits; };
     const float *data;
-    struct { char c; } inner[0 + 1 ? 1 : 1];
     void (*call)(int);
 } tiny_record;
 struct tiny_tagged { int x; } __attribute__((aligned(32)));
@@ -113,7 +112,7 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"tiny_close: sync", "tiny_each.weigh: a0", "tiny_each: p", "tiny_each: sync", "tiny_number: sync", "tiny_open: sync",
+		"tiny_close: sync", "tiny_copy: to", "tiny_done: a2", "tiny_each.weigh: a0", "tiny_each: p", "tiny_each: sync", "tiny_number: sync", "tiny_open: sync",
 		"tiny_record: data", "tiny_say: sync", "tiny_thing_t: create and destroy",
 	}
 	if got := strings.Join(l.Undecided(), "; "); got != strings.Join(want, "; ") {
@@ -162,22 +161,20 @@ func TestSymbolsDecideWhatIsExported(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"#include <stddef.h>", "#include <nothing/stddef.h>", "tiny.h:3:10: fatal error: 'nothing/stddef.h' file not found"},
-		{"float tiny_number(void);", "class Tiny { public: int number(); };", "tiny.h:42:1: error: unknown type name 'class'"},
-		{"float tiny_number(void);", "float tiny_number(_Complex float c);", `tiny.h:42: tiny_number cannot be described: parameter c: type "_Complex float"`},
-		{"float tiny_number(void);", "void tiny_number(void (*f)(int, ...));", "tiny.h:42: tiny_number cannot be described: parameter f: type"},
-		{"__attribute__((aligned(32)))", "__attribute__((packed))", "tiny.h:24: tiny_tagged is packed"},
-		{"tiny_huge = 0x80000000", "tiny_huge = 0x800000000000", "value 140737488355328 of tiny_huge is not from"},
+		{"float tiny_number(void);", "class Tiny { public: int number(); };", "tiny.h:33:1: error: unknown type name 'class'"},
+		{"float tiny_number(void);", "float tiny_number(_Complex float c);", `tiny.h:33: tiny_number cannot be described: parameter c: type "_Complex float"`},
+		{"float tiny_number(void);", "void tiny_number(void (*f)(int, ...));", "tiny.h:33: tiny_number cannot be described: parameter f: type"},
+		{"__attribute__((aligned(32)))", "__attribute__((packed))", "tiny.h:21: tiny_tagged is packed"},
+		{"void (*call)(int);", "struct { char c; } each[2];", `tiny.h:19: tiny_record.each: type "struct (unnamed at `},
+		{"const float *data;", "const float *data; int : 0;", "tiny.h:18: tiny_record.: a bit-field of no width"},
 	} {
 		text := strings.Replace(header, c.old, c.new, 1)
 		if _, err := importTiny(t, text, notes, nil); err == nil || !strings.Contains(err.Error(), c.want) {
-			if err == nil && strings.Contains(c.want, "is not from") {
-				continue // found when the description is read
-			}
 			t.Errorf("%q: %v\nwant %q", c.new, err, c.want)
 		}
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{"tiny_log: {", "tiny_lag: {", `notes.yaml:22:3: unknown function "tiny_lag": did you mean "tiny_log"?`},
+		{"tiny_log: {", "tiny_lag: {", `notes.yaml:20:3: unknown function "tiny_lag": did you mean "tiny_log"?`},
 		{"tiny_log: {sync: here}", "tiny_log: {params: {fmt: {as: string}}}", `unknown parameter "fmt"`},
 		{`names: "tiny_.*"`, `names: "huge_.*"`, "the headers declare no function of the library"},
 		{`names: "tiny_.*"`, `names: "tiny_(.*"`, "notes.yaml:5:8: "},
