@@ -218,7 +218,9 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 }
 
 func (a *App) description(name string) (*api.Library, error) {
+	library := ""
 	if !strings.ContainsAny(name, "./\\") {
+		library = name
 		root, err := spec.FindRoot(a.Dir)
 		if err != nil {
 			return nil, exit.With(exit.Config, err)
@@ -231,7 +233,7 @@ func (a *App) description(name string) (*api.Library, error) {
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
-	l, err := api.Read(os.DirFS(filepath.Dir(name)), "", data)
+	l, err := api.Read(os.DirFS(filepath.Dir(name)), library, data)
 	return l, exit.With(exit.Config, err)
 }
 
