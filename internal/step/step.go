@@ -33,7 +33,7 @@ type Step interface {
 // such step is kept when a build is interrupted; the stage is always made anew.
 func Stages(s Step) bool {
 	switch s := s.(type) {
-	case *CMake:
+	case *CMake, *Stub:
 		return false
 	case *Ninja:
 		return s.Stage
@@ -64,6 +64,7 @@ var types = []Type{
 	{"macos-sdk", "assemble an SDK for macOS from headers, text stubs and libc++", func() Step { return new(MacOSSDK) }},
 	{"ninja", "build targets", func() Step { return new(Ninja) }},
 	{"slice", "give every file of the stage to run, lib, dev, dbg or doc", func() Step { return new(Slice) }},
+	{"stub", "write the sources of link stubs, from descriptions of libraries", func() Step { return new(Stub) }},
 	{"symbols", "move debug information into files of its own, for the slice dbg", func() Step { return new(Symbols) }},
 }
 

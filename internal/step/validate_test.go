@@ -51,6 +51,11 @@ func TestValidate(t *testing.T) {
 		{"adopt from a folder of the machine", &AdoptLLVM{Tools: []string{"clang"}, Root: "/opt"}, "does not lie below"},
 		{"adopt from above the source", &AdoptLLVM{Tools: []string{"clang"}, Root: "${source}/.."}, "does not lie below"},
 		{"adopt", &AdoptLLVM{Tools: []string{"clang++"}}, ""},
+		{"stub of nothing", &Stub{}, "libraries is empty"},
+		{"stub", &Stub{Libraries: []string{"amdhip64", "rocblas"}}, ""},
+		{"stub of what is not described", &Stub{Libraries: []string{"rocblass"}}, `did you mean "rocblas"?`},
+		{"stub of a path", &Stub{Libraries: []string{"../amdhip64"}}, "there is no description"},
+		{"stub of one twice", &Stub{Libraries: []string{"rocblas", "rocblas"}}, "librocblas stands twice"},
 	} {
 		err := c.step.Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -77,7 +82,7 @@ func TestTypesAreListedOnceAndMade(t *testing.T) {
 // What is kept when a build is interrupted must not have touched the stage.
 func TestStages(t *testing.T) {
 	for _, typ := range Types() {
-		kept := typ.Name == "cmake" || typ.Name == "ninja"
+		kept := typ.Name == "cmake" || typ.Name == "ninja" || typ.Name == "stub"
 		if got := Stages(typ.New()); got == kept {
 			t.Errorf("Stages(%s) = %v", typ.Name, got)
 		}

@@ -1,0 +1,103 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/capture"
+	"github.com/stonemason-hip/stonemason/remote/api"
+)
+
+// Clang is a compiler to read headers with.
+type Clang struct {
+	Path string
+	// Includes are searched for the library's headers.
+	Includes []string
+}
+
+// Source is the C file by which a library's headers are read.
+func (a *Annotations) Source() string {
+	var b strings.Builder
+	for _, name := range sortedKeys(a.Defines) {
+		fmt.Fprintf(&b, "#define %s %s\n", name, a.Defines[name])
+	}
+	b.WriteString(a.Before)
+	for _, h := range a.Headers {
+		fmt.Fprintf(&b, "#include <%s>\n", h)
+	}
+	b.WriteString("#line 1 \"declare\"\n" + a.Declare)
+	return b.String()
+}
+
+// Tree dumps the syntax tree of a library's headers. What clang says against
+// them is the error, with file and line.
+func (c Clang) Tree(ctx context.Context, a *Annotations) ([]byte, error) {
+	return c.run(ctx, a.Source(), "-fparse-all-comments", "-Xclang", "-ast-dump=json")
+}
+
+// Verify has the compiler compare a description's layouts with the headers.
+// More are arguments such as a target, with the headers that it needs.
+func (c Clang) Verify(ctx context.Context, a *Annotations, l *api.Library, more ...string) error {
+	var b strings.Builder
+	b.WriteString(a.Source())
+	b.WriteString("#include <stddef.h>\n")
+	for _, f := range api.Facts(l) {
+		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", f.Expression, f.Value, f.Expression)
+	}
+	_, err := c.run(ctx, b.String(), more...)
+	if err != nil {
+		return fmt.Errorf("the description's layouts are not the headers': %w", err)
+	}
+	return nil
+}
+
+func (c Clang) run(ctx context.Context, source string, args ...string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "stonemason-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "headers.c")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		return nil, err
+	}
+	argv := []string{"-x", "c", "-std=gnu11", "-fsyntax-only", "-w", "-ferror-limit=20", "-fno-color-diagnostics"}
+	for _, i := range c.Includes {
+		argv = append(argv, "-I", i)
+	}
+	cmd := exec.CommandContext(ctx, c.Path, append(append(argv, args...), file)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &limited{to: &stderr, left: 16 << 10}
+	out, err := capture.Output(cmd, maxTree)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		said := strings.TrimSpace(strings.ReplaceAll(stderr.String(), file, "the importer's own file"))
+		if said == "" {
+			return nil, fmt.Errorf("%s: %w", c.Path, err)
+		}
+		return nil, errors.New(said)
+	}
+	return out, nil
+}
+
+// limited keeps the beginning of what is written.
+type limited struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if n := min(len(p), l.left); n > 0 {
+		l.to.Write(p[:n])
+		l.left -= n
+	}
+	return len(p), nil
+}

@@ -1,0 +1,156 @@
+// Package importer makes API descriptions from C headers: clang parses them,
+// the comments of their authors and a reviewed file of annotations say what a
+// declaration cannot, and a list of symbols says what the real library exports.
+// What none of them says is marked as undecided, never guessed.
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+	"github.com/stonemason-hip/stonemason/remote/api"
+)
+
+// Input is what a description is made from.
+type Input struct {
+	// Tree is clang's dump of the headers, with the comments.
+	Tree        io.Reader
+	Annotations *Annotations
+	// Symbols are what the real library exports; nil when nobody knows.
+	Symbols Symbols
+	Version string
+	Origin  []api.Origin
+	// Used are the descriptions that the annotations name in uses.
+	Used []*api.Library
+}
+
+// Result is a description and what is to be said of it.
+type Result struct {
+	Library *api.Library
+	// NotExported are functions that the headers declare and the library does
+	// not have: they are left out. LeftOut are those that annotations leave out.
+	NotExported, LeftOut []string
+	// Contradictions are comments that cannot be true, such as an output
+	// through a pointer to const. The declaration holds.
+	Contradictions []string
+}
+
+// Import makes a description. The error names, with file and line of the header,
+// every function that cannot be described, and every symbol that nothing
+// declares; an annotation's leave_out lets one pass.
+func Import(in Input) (*Result, error) {
+	root, err := readTree(in.Tree)
+	if err != nil {
+		return nil, err
+	}
+	a := in.Annotations
+	lib := (&api.Library{
+		Schema: 1, Name: a.Library, Summary: a.Summary, Version: in.Version, Origin: in.Origin,
+		File: a.File, Uses: a.Uses, Status: a.Status, Nodes: in.Symbols.Nodes(),
+	}).With(in.Used...)
+	b := newBuilder(root, lib, a)
+	res := &Result{Library: lib}
+	found := map[string]bool{}
+	comments := map[string]map[string]string{}
+	var errs []error
+	for i := range root.Inner {
+		n := &root.Inner[i]
+		if n.Kind != "FunctionDecl" || n.Implicit || n.Storage == "static" || n.Inline || n.has("CompoundStmt") != nil {
+			continue
+		}
+		if said := n.directions(); len(said) > len(comments[n.Name]) {
+			comments[n.Name] = said
+		}
+		if found[n.Name] {
+			continue
+		}
+		symbol := n.Name
+		if link := a.Functions[n.Name].Link; link != "" {
+			symbol = link
+		}
+		version, exported := in.Symbols[symbol]
+		switch {
+		case !a.Names.Match(n.Name) && !exported:
+			continue
+		case a.LeavesOut(n.Name) != "":
+			res.LeftOut = append(res.LeftOut, n.Name+": "+a.LeavesOut(n.Name))
+			found[n.Name] = true
+			continue
+		case in.Symbols != nil && !exported:
+			res.NotExported = append(res.NotExported, n.Name)
+			continue
+		}
+		found[n.Name] = true
+		f, err := b.function(n)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %s cannot be described: %w", n.where, n.Name, err))
+			continue
+		}
+		f.Node = version
+		f.Link = a.Functions[n.Name].Link
+		add(&lib.Functions, n.Name, f)
+	}
+	links, internal := map[string]bool{}, 0
+	for _, f := range lib.Functions {
+		links[f.Value.Link] = true
+	}
+	for _, s := range sortedKeys(in.Symbols) {
+		switch {
+		case found[s] || links[s]:
+		case a.LeaveOut[s] != "":
+			res.LeftOut = append(res.LeftOut, s+": "+a.LeaveOut[s])
+		case a.LeavesOut(s) != "":
+			internal++
+		default:
+			errs = append(errs, fmt.Errorf("%s is exported, but no header declares it: declare it in the annotations, or leave it out with a reason", s))
+		}
+	}
+	if len(lib.Functions) == 0 && len(errs) == 0 {
+		errs = append(errs, errors.New("the headers declare no function of the library: is its API C++ only?"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if internal > 0 {
+		res.LeftOut = append(res.LeftOut, fmt.Sprintf("%d internal symbols", internal))
+	}
+	if err := lib.Layout(); err != nil {
+		return nil, err
+	}
+	m := meaner{note: a, lib: lib, comments: comments}
+	m.all()
+	res.Contradictions = m.contradictions
+	sortAll(lib)
+	slices.Sort(res.NotExported)
+	slices.Sort(res.LeftOut)
+	if err := a.unused(lib); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func sortAll(l *api.Library) {
+	byName(l.Aliases)
+	byName(l.Enums)
+	byName(l.Handles)
+	byName(l.Records)
+	byName(l.Callbacks)
+	byName(l.Functions)
+}
+
+func byName[T any](items yamlx.Ordered[T]) {
+	slices.SortFunc(items, func(a, b yamlx.Item[T]) int { return strings.Compare(a.Key, b.Key) })
+}

@@ -1,0 +1,157 @@
+package importer
+
+import (
+	"fmt"
+
+	"github.com/stonemason-hip/stonemason/remote/api"
+)
+
+// meaner says what pointers are for: first by what the annotations say of the
+// very parameter, then by the author's comment, then by the annotations' rules,
+// and last by what a type alone decides.
+type meaner struct {
+	note           *Annotations
+	lib            *api.Library
+	comments       map[string]map[string]string
+	contradictions []string
+}
+
+func (m *meaner) all() {
+	for i := range m.lib.Functions {
+		name, f := m.lib.Functions[i].Key, &m.lib.Functions[i].Value
+		note := m.note.Functions[name]
+		for j := range f.Params {
+			p := &f.Params[j]
+			if own, ok := note.Params[p.Name]; ok {
+				p.Meaning = own.Meaning
+			}
+			m.one(name, p.Name, p.Type, &p.Meaning, m.comments[name][p.Name])
+		}
+		f.Fails, f.Answer, f.Undocumented = note.Fails, note.Answer, note.Undocumented
+		if returns := f.Returns.String(); f.Fails == "" && f.Answer == nil && returns != m.lib.Status.Type {
+			f.Fails = m.note.Fails[returns]
+		}
+		f.Sync = m.sync(name, note.Sync, f.Answer)
+	}
+	for i := range m.lib.Callbacks {
+		name, c := m.lib.Callbacks[i].Key, &m.lib.Callbacks[i].Value
+		for j := range c.Params {
+			m.one(name, c.Params[j].Name, c.Params[j].Type, &c.Params[j].Meaning, "")
+		}
+	}
+	for i := range m.lib.Records {
+		name, r := m.lib.Records[i].Key, &m.lib.Records[i].Value
+		for j := range r.Fields {
+			f := &r.Fields[j]
+			if own, ok := m.note.Records[name][f.Name]; ok {
+				f.Meaning = own.Meaning
+			}
+			m.one(name, f.Name, f.Type, &f.Meaning, "")
+		}
+	}
+	m.handles()
+}
+
+func (m *meaner) sync(name string, own api.Sync, answer *api.Answer) api.Sync {
+	if own != "" {
+		return own
+	}
+	for _, r := range m.note.Sync {
+		if r.Functions.Match(name) {
+			return r.Sync
+		}
+	}
+	if answer != nil {
+		return api.Here
+	}
+	return api.Unsorted
+}
+
+// one fills in what is not said yet of one parameter or field.
+func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said string) {
+	if !m.lib.IsAddress(t) {
+		return
+	}
+	target, nested := m.lib.Target(t)
+	if to.Dir == "" {
+		switch said {
+		case "in":
+			to.Dir = api.In
+		case "out":
+			to.Dir = api.Out
+		case "in,out":
+			to.Dir = api.InOut
+		}
+		if target.IsConst() && (to.Dir == api.Out || to.Dir == api.InOut) {
+			// Of pointers to pointers the comment means what they point to.
+			if !nested {
+				m.contradictions = append(m.contradictions, fmt.Sprintf("%s: the comment says [%s] of %s, which is %s", owner, said, name, t))
+			}
+			to.Dir = ""
+		}
+	}
+	for i := range m.note.Rules {
+		r := &m.note.Rules[i]
+		if r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && (r.When == "" || r.When == to.Dir) {
+			merge(to, &r.Meaning, nested)
+		}
+	}
+	if to.Dir == "" && target.IsConst() {
+		to.Dir = api.In
+	}
+	if to.As == "" {
+		to.As = api.Undecided
+	}
+	if nested && to.Of == "" && (to.As == api.One || to.As == api.Array || to.As == api.Either) {
+		to.Of = api.Undecided
+	}
+	if to.Dir == "" && (to.As == api.One || to.As == api.Array || to.As == api.Either) {
+		*to = api.Meaning{As: api.Undecided}
+	}
+}
+
+// merge takes what a rule says where nothing is said yet. Lengths and what
+// decides belong to the word that they stand with.
+func merge(to, from *api.Meaning, nested bool) {
+	if to.Dir == "" {
+		to.Dir = from.Dir
+	}
+	if to.As == "" {
+		to.As, to.Count, to.Bytes, to.By = from.As, from.Count, from.Bytes, from.By
+	}
+	if nested && to.Of == "" {
+		to.Of = from.Of
+	}
+	to.Optional = to.Optional || from.Optional
+}
+
+// handles finds who makes and ends each handle.
+func (m *meaner) handles() {
+	for i := range m.lib.Handles {
+		name, h := m.lib.Handles[i].Key, &m.lib.Handles[i].Value
+		if own, ok := m.note.Handles[name]; ok {
+			h.States, h.Owner = own.States, own.Owner
+			if len(own.Create)+len(own.Destroy) > 0 {
+				h.Create, h.Destroy = own.Create, own.Destroy
+				continue
+			}
+		}
+		for j := range m.lib.Functions {
+			fn, f := m.lib.Functions[j].Key, &m.lib.Functions[j].Value
+			makes, takes := f.Returns.Base == name, false
+			for k := range f.Params {
+				if p := &f.Params[k]; p.Type.Base == name {
+					makes = makes || len(p.Type.Pointers) == 1 && !p.Type.Const && (p.Dir == api.Out || p.Dir == api.InOut)
+					takes = takes || len(p.Type.Pointers) == 0
+				}
+			}
+			if makes && m.note.Creates.Match(fn) {
+				h.Create = append(h.Create, fn)
+			}
+			if takes && m.note.Destroys.Match(fn) {
+				h.Destroy = append(h.Destroy, fn)
+			}
+		}
+		h.Undecided = len(h.Create) == 0 || len(h.Destroy) == 0 && h.Owner == ""
+	}
+}

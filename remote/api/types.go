@@ -1,0 +1,270 @@
+package api
+
+import (
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
+
+// Library describes one library.
+type Library struct {
+	Schema int `yaml:"schema" sm:"required,min=1,max=1"`
+	// Name is the library's file name without lib and suffix: amdhip64.
+	Name    string `yaml:"library" sm:"required" pattern:"^[A-Za-z][A-Za-z0-9_-]*$"`
+	Summary string `yaml:"summary" sm:"required"`
+	// Version is that of the API, as the library's project counts.
+	Version string `yaml:"version" sm:"required" pattern:"^[0-9]+(\\.[0-9]+)*$"`
+	// Origin says what the description was made from.
+	Origin []Origin `yaml:"origin" sm:"required"`
+	File   File     `yaml:"file" sm:"required"`
+	// Uses names descriptions whose types this one refers to.
+	Uses   []string `yaml:"uses" sm:"unique"`
+	Status Status   `yaml:"status" sm:"required"`
+	// Nodes are the version nodes of the ELF symbols, the oldest first. A
+	// library without any exports unversioned symbols.
+	Nodes []string `yaml:"nodes" sm:"unique"`
+
+	// Aliases are further names of types.
+	Aliases   yamlx.Ordered[Type]     `yaml:"aliases"`
+	Enums     yamlx.Ordered[Enum]     `yaml:"enums"`
+	Handles   yamlx.Ordered[Handle]   `yaml:"handles"`
+	Records   yamlx.Ordered[Record]   `yaml:"records"`
+	Callbacks yamlx.Ordered[Callback] `yaml:"callbacks"`
+	Functions yamlx.Ordered[Function] `yaml:"functions" sm:"required"`
+
+	src *yamlx.Source
+	// used are the loaded libraries of Uses, in that order.
+	used  []*Library
+	names *scope
+}
+
+// Origin is something that a description was made from.
+type Origin struct {
+	// Package and Version name a distribution's package, or a public repository
+	// and its tag.
+	Package string `yaml:"package" sm:"required"`
+	Version string `yaml:"version" sm:"required"`
+	For     string `yaml:"for" sm:"required,enum=headers|symbols"`
+}
+
+// File says what the library's file is called.
+type File struct {
+	// SoVersion is the number in the soname: 7 of libamdhip64.so.7.
+	SoVersion string `yaml:"soversion" sm:"required" pattern:"^[0-9]+(\\.[0-9]+)*$"`
+	// Version is the number in the file's name, and on Darwin the current
+	// version: 7.2.53211. At most three numbers.
+	Version string `yaml:"version" sm:"required" pattern:"^[0-9]+(\\.[0-9]+){0,2}$"`
+	// Compatibility is the compatibility version on Darwin.
+	Compatibility string `yaml:"compatibility" sm:"required" pattern:"^[0-9]+(\\.[0-9]+){0,2}$"`
+	// Package is what find_package asks for, Targets the imported targets.
+	Package string   `yaml:"package"`
+	Targets []string `yaml:"targets" sm:"unique"`
+}
+
+// Status is the type by which the library's functions say how a call went.
+type Status struct {
+	Type    string `yaml:"type" sm:"required"`
+	Success string `yaml:"success" sm:"required"`
+	// Unavailable is what a call answers where the library cannot work.
+	Unavailable string `yaml:"unavailable" sm:"required"`
+	// Invalid is what a call answers to a null pointer where it needs another.
+	Invalid string `yaml:"invalid"`
+}
+
+// Enum is an enumeration.
+type Enum struct {
+	// Unsigned says that values are of type unsigned int, not int.
+	Unsigned bool                 `yaml:"unsigned"`
+	Values   yamlx.Ordered[int64] `yaml:"values" sm:"required"`
+	// Texts are what the library says of a value, in words.
+	Texts yamlx.Ordered[string] `yaml:"texts"`
+	// Sizes are, of an enumeration of attributes, the sizes in bytes of the
+	// attributes' values.
+	Sizes yamlx.Ordered[int64] `yaml:"sizes"`
+}
+
+// Handle is a pointer to something that only the library knows.
+type Handle struct {
+	// Of is the name of the incomplete structure, or void.
+	Of string `yaml:"of" sm:"required" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+	// Create and Destroy name the functions that make one (by a parameter that
+	// points to a handle, or by their result) and that end one.
+	Create  []string `yaml:"create" sm:"unique"`
+	Destroy []string `yaml:"destroy" sm:"unique"`
+	// Owner is the handle with which this one ends, when nothing ends it alone.
+	Owner string `yaml:"owner"`
+	// Undecided says that nobody has said yet who makes and ends one.
+	Undecided bool `yaml:"undecided"`
+	// States are names for what a handle remembers and what decides how other
+	// calls are meant: rocBLAS's pointer_mode. The value is the enumeration.
+	States yamlx.Ordered[string] `yaml:"states"`
+}
+
+// Record is a structure or union with a layout.
+type Record struct {
+	Union bool `yaml:"union"`
+	// Tag says that the headers know the name only behind struct or union.
+	Tag    bool    `yaml:"tag"`
+	Size   int64   `yaml:"size" sm:"required,min=0"`
+	Align  int64   `yaml:"align" sm:"required,min=1,max=4096"`
+	Fields []Field `yaml:"fields"`
+}
+
+// Field is a member of a record.
+type Field struct {
+	Pos yamlx.Pos `yaml:",pos"`
+	// Name is empty for a member whose members belong to the record.
+	Name string `yaml:"name"`
+	Type Type   `yaml:"type" sm:"required"`
+	// Offset is in bytes. Of a bit-field it is that of the byte that holds its
+	// lowest bit, which is bit number Bit of Bits.
+	Offset  int64 `yaml:"offset" sm:"min=0"`
+	Bit     int   `yaml:"bit" sm:"min=0,max=7"`
+	Bits    int   `yaml:"bits" sm:"min=0,max=64"`
+	Meaning `yaml:",inline"`
+}
+
+// Callback is a type of pointers to functions.
+type Callback struct {
+	Returns Type    `yaml:"returns" sm:"required"`
+	Params  []Param `yaml:"params"`
+}
+
+// Function is an exported function.
+type Function struct {
+	// Node is the version node of the ELF symbol.
+	Node string `yaml:"node"`
+	// Link is the symbol's name when it is not the function's, as that of a C++
+	// function; without the underscore that macOS puts before each.
+	Link    string `yaml:"link" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+	Returns Type   `yaml:"returns" sm:"required"`
+	// Sync says what a caller may rely on when the call returns.
+	Sync Sync `yaml:"sync"`
+	// Fails is what the function returns when it cannot do its work: a value of
+	// an enumeration, a number, or zero for all bits zero. Without it a function
+	// that returns a status answers the library's Unavailable.
+	Fails yamlx.Scalar `yaml:"fails"`
+	// Answer says how the client itself can answer.
+	Answer *Answer `yaml:"answer"`
+	// Undocumented marks a function that no public header declares.
+	Undocumented bool `yaml:"undocumented"`
+	// Variadic says that more arguments follow, of which nothing is known.
+	Variadic bool    `yaml:"variadic"`
+	Params   []Param `yaml:"params"`
+}
+
+// Param is a parameter.
+type Param struct {
+	Pos     yamlx.Pos `yaml:",pos"`
+	Name    string    `yaml:"name" sm:"required" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
+	Type    Type      `yaml:"type" sm:"required"`
+	Meaning `yaml:",inline"`
+}
+
+// Meaning says what a pointer is for. Nothing of it is set for what is no
+// pointer, for a handle and for a callback.
+type Meaning struct {
+	// Dir is the direction of what is pointed to.
+	Dir Direction `yaml:"dir"`
+	As  As        `yaml:"as"`
+	// Of is As for what is pointed to, when that is a pointer again.
+	Of As `yaml:"of"`
+	// Count is the number of elements of an array, Bytes its size.
+	Count Expr `yaml:"count"`
+	Bytes Expr `yaml:"bytes"`
+	// By names what decides where an either points: a parameter of the call, or
+	// a state of a handle (handle.pointer_mode).
+	By string `yaml:"by"`
+	// Optional pointers may be null.
+	Optional bool `yaml:"optional"`
+}
+
+// Answer is what a client answers without its library. Exactly one of
+// NameOf, TextOf, Set and Own is used.
+type Answer struct {
+	// NameOf and TextOf name a parameter of an enumeration: the answer is the
+	// name of the value, or its text. Otherwise is the value that stands for
+	// all that the enumeration has not.
+	NameOf    string `yaml:"name_of"`
+	TextOf    string `yaml:"text_of"`
+	Otherwise string `yaml:"otherwise"`
+	// Set gives what parameters point to a value; Returns is the result.
+	Set     yamlx.Ordered[yamlx.Scalar] `yaml:"set"`
+	Returns yamlx.Scalar                `yaml:"returns"`
+	// Own says that C code of the library's own answers.
+	Own bool `yaml:"own"`
+}
+
+// Direction says who writes what a pointer points to.
+type Direction string
+
+// The directions: the caller, the library, or both.
+const (
+	In    Direction = "in"
+	Out   Direction = "out"
+	InOut Direction = "inout"
+)
+
+// Values implements yamlx.Enum.
+func (Direction) Values() []string { return []string{string(In), string(Out), string(InOut)} }
+
+// As says what a pointer stands for.
+type As string
+
+// What a pointer can stand for.
+const (
+	// One is one value of the type.
+	One As = "one"
+	// Array is as many as Count or Bytes say.
+	Array As = "array"
+	// Text ends with a zero.
+	Text As = "string"
+	// Device is an address of device memory, which no client looks into.
+	Device As = "device"
+	// Either is host or device memory: By says which.
+	Either As = "either"
+	// Host is an address of host memory as such, to be registered or freed.
+	Host As = "host"
+	// Token is a value of the caller's that a callback is given back.
+	Token As = "token"
+	// Symbol is the host's address of a kernel or a variable, as compilers
+	// register it.
+	Symbol As = "symbol"
+	// Image is a code object or a bundle of them, whose size it says itself.
+	Image As = "image"
+	// Arguments are those of a kernel: one address for each, or HIP's list of
+	// buffer and size. How large each is, the code object says.
+	Arguments As = "arguments"
+	// Local is memory of the library's own that the caller may read and not
+	// free.
+	Local As = "local"
+	// Undecided: nobody has said yet. Stubs can be made, a protocol cannot.
+	Undecided As = "undecided"
+)
+
+// Values implements yamlx.Enum.
+func (As) Values() []string {
+	return []string{string(One), string(Array), string(Text), string(Device), string(Either), string(Host),
+		string(Token), string(Symbol), string(Image), string(Arguments), string(Local), string(Undecided)}
+}
+
+// Sync says when a call's work is done.
+type Sync string
+
+// The classes of calls.
+const (
+	// Wait: the result is needed before the call can return.
+	Wait Sync = "wait"
+	// Queue: work is put into a stream; the status alone comes back, and may
+	// come later.
+	Queue Sync = "queue"
+	// Drain: the call returns when work that was queued before is done.
+	Drain Sync = "drain"
+	// Here: the client answers by itself.
+	Here Sync = "here"
+	// Unsorted: nobody has said yet.
+	Unsorted Sync = "undecided"
+)
+
+// Values implements yamlx.Enum.
+func (Sync) Values() []string {
+	return []string{string(Wait), string(Queue), string(Drain), string(Here), string(Unsorted)}
+}

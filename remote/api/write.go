@@ -1,0 +1,266 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
+)
+
+// Bytes writes the description as a file, in one form only: the same
+// description gives the same bytes. Enumerations, types and functions are
+// sorted by name, their values, fields and parameters stay in their order.
+func (l *Library) Bytes() []byte {
+	w := &writer{}
+	w.line("# What lib%s exports. Made by api:import from headers and annotations;", l.Name)
+	w.line("# docs/api-descriptions.md explains the form.")
+	w.line("schema: 1")
+	w.line("library: %s", l.Name)
+	w.line("summary: %s", text(l.Summary))
+	w.line("version: %s", text(l.Version))
+	w.line("origin:")
+	for _, o := range l.Origin {
+		w.line("  - {for: %s, package: %s, version: %s}", o.For, text(o.Package), text(o.Version))
+	}
+	w.line("file: {%s}", pairs("soversion", text(l.File.SoVersion), "version", text(l.File.Version),
+		"compatibility", text(l.File.Compatibility), "package", text(l.File.Package), "targets", flow(l.File.Targets)))
+	if len(l.Uses) > 0 {
+		w.line("uses: %s", flow(l.Uses))
+	}
+	w.line("status: {%s}", pairs("type", l.Status.Type, "success", l.Status.Success,
+		"unavailable", l.Status.Unavailable, "invalid", l.Status.Invalid))
+	if len(l.Nodes) > 0 {
+		w.line("nodes: %s", flow(l.Nodes))
+	}
+	section(w, "aliases", l.Aliases, func(name string, t *Type) { w.line("  %s: %s", name, text(t.String())) })
+	section(w, "enums", l.Enums, w.enum)
+	section(w, "handles", l.Handles, func(name string, h *Handle) {
+		w.line("  %s: {%s}", name, pairs("of", h.Of, "owner", h.Owner, "undecided", flag(h.Undecided), "create", flow(h.Create),
+			"destroy", flow(h.Destroy), "states", table(h.States, func(s string) string { return s })))
+	})
+	section(w, "records", l.Records, w.record)
+	section(w, "callbacks", l.Callbacks, func(name string, c *Callback) {
+		w.line("  %s:", name)
+		w.line("    returns: %s", text(c.Returns.String()))
+		w.params(c.Params)
+	})
+	section(w, "functions", l.Functions, w.function)
+	return w.Bytes()
+}
+
+type writer struct{ bytes.Buffer }
+
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(w, format, args...)
+	w.WriteByte('\n')
+}
+
+func section[T any](w *writer, name string, items yamlx.Ordered[T], write func(string, *T)) {
+	if len(items) == 0 {
+		return
+	}
+	w.line("%s:", name)
+	items = slices.Clone(items)
+	slices.SortFunc(items, func(a, b yamlx.Item[T]) int { return strings.Compare(a.Key, b.Key) })
+	for i := range items {
+		write(items[i].Key, &items[i].Value)
+	}
+}
+
+func (w *writer) enum(name string, e *Enum) {
+	w.line("  %s:", name)
+	if e.Unsigned {
+		w.line("    unsigned: true")
+	}
+	w.line("    values:")
+	for _, v := range e.Values {
+		w.line("      %s: %d", v.Key, v.Value)
+	}
+	if len(e.Texts) > 0 {
+		w.line("    texts:")
+		for _, t := range e.Texts {
+			w.line("      %s: %s", t.Key, text(t.Value))
+		}
+	}
+	if len(e.Sizes) > 0 {
+		w.line("    sizes: %s", table(e.Sizes, func(n int64) string { return strconv.FormatInt(n, 10) }))
+	}
+}
+
+func (w *writer) record(name string, r *Record) {
+	w.line("  %s:", name)
+	if r.Union {
+		w.line("    union: true")
+	}
+	if r.Tag {
+		w.line("    tag: true")
+	}
+	w.line("    size: %d", r.Size)
+	w.line("    align: %d", r.Align)
+	if len(r.Fields) == 0 {
+		return
+	}
+	w.line("    fields:")
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		bit := ""
+		if f.Bits > 0 {
+			bit = strconv.Itoa(f.Bit)
+		}
+		w.line("      - {%s}", pairs(append([]string{"name", f.Name, "type", text(f.Type.String()),
+			"offset", strconv.FormatInt(f.Offset, 10), "bit", bit, "bits", nonzero(f.Bits)}, f.Meaning.pairs()...)...))
+	}
+}
+
+func (w *writer) params(params []Param) {
+	if len(params) == 0 {
+		return
+	}
+	w.line("    params:")
+	for i := range params {
+		p := &params[i]
+		w.line("      - {%s}", pairs(append([]string{"name", text(p.Name), "type", text(p.Type.String())}, p.Meaning.pairs()...)...))
+	}
+}
+
+func (w *writer) function(name string, f *Function) {
+	w.line("  %s:", name)
+	w.line("    returns: %s", text(f.Returns.String()))
+	for _, p := range [][2]string{
+		{"node", text(f.Node)}, {"link", f.Link}, {"sync", string(f.Sync)},
+		{"fails", string(f.Fails)}, {"undocumented", flag(f.Undocumented)}, {"variadic", flag(f.Variadic)},
+	} {
+		if p[1] != "" {
+			w.line("    %s: %s", p[0], p[1])
+		}
+	}
+	if a := f.Answer; a != nil {
+		w.line("    answer: {%s}", pairs("name_of", a.NameOf, "text_of", a.TextOf, "otherwise", a.Otherwise,
+			"set", table(a.Set, func(s yamlx.Scalar) string { return scalar(s) }), "returns", scalar(a.Returns), "own", flag(a.Own)))
+	}
+	w.params(f.Params)
+}
+
+func (m *Meaning) pairs() []string {
+	return []string{"dir", string(m.Dir), "as", string(m.As), "of", string(m.Of), "count", text(m.Count.String()),
+		"bytes", text(m.Bytes.String()), "by", text(m.By), "optional", flag(m.Optional)}
+}
+
+// pairs joins keys and values, without those whose value is empty.
+func pairs(kv ...string) string {
+	var out []string
+	for i := 0; i < len(kv); i += 2 {
+		if kv[i+1] != "" {
+			out = append(out, kv[i]+": "+kv[i+1])
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func table[T any](items yamlx.Ordered[T], value func(T) string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	var kv []string
+	for _, item := range items {
+		kv = append(kv, item.Key, value(item.Value))
+	}
+	return "{" + pairs(kv...) + "}"
+}
+
+func flow(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		quoted[i] = text(item)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+func flag(b bool) string {
+	if b {
+		return "true"
+	}
+	return ""
+}
+
+func nonzero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+var (
+	plainText   = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./+:@-]*[A-Za-z0-9_]$|^[A-Za-z_]$`)
+	plainNumber = regexp.MustCompile(`^-?[0-9]+$`)
+)
+
+// scalar writes a value that is a number, a name or a text.
+func scalar(s yamlx.Scalar) string {
+	if plainNumber.MatchString(string(s)) {
+		return string(s)
+	}
+	return text(string(s))
+}
+
+// text writes a string so that YAML reads a string: "" stays empty, for a key
+// that is left out.
+func text(s string) string {
+	if s == "" {
+		return ""
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "on", "off", "yes", "no", "y", "n", "null":
+		return `"` + s + `"`
+	}
+	if plainText.MatchString(s) && !strings.Contains(s, ": ") {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// Undecided lists, sorted, what nobody has decided yet: function and parameter,
+// record and field, or handle.
+func (l *Library) Undecided() []string {
+	var out []string
+	each := func(owner, name string, m *Meaning) {
+		if m.As == Undecided || m.Of == Undecided {
+			out = append(out, owner+": "+name)
+		}
+	}
+	for i := range l.Functions {
+		f := &l.Functions[i]
+		if f.Value.Sync == Unsorted {
+			out = append(out, f.Key+": sync")
+		}
+		for j := range f.Value.Params {
+			each(f.Key, f.Value.Params[j].Name, &f.Value.Params[j].Meaning)
+		}
+	}
+	for i := range l.Callbacks {
+		for j := range l.Callbacks[i].Value.Params {
+			p := &l.Callbacks[i].Value.Params[j]
+			each(l.Callbacks[i].Key, p.Name, &p.Meaning)
+		}
+	}
+	for i := range l.Records {
+		for j := range l.Records[i].Value.Fields {
+			f := &l.Records[i].Value.Fields[j]
+			each(l.Records[i].Key, f.Name, &f.Meaning)
+		}
+	}
+	for i := range l.Handles {
+		if l.Handles[i].Value.Undecided {
+			out = append(out, l.Handles[i].Key+": create and destroy")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
