@@ -55,7 +55,7 @@ func Proof(ctx context.Context, out, errs io.Writer, m doctor.Mode) error {
 // operating systems.
 func Lint(ctx context.Context, out, errs io.Writer) error {
 	var unformatted bytes.Buffer
-	if err := run(ctx, &unformatted, errs, nil, "gofmt", "-l", "internal", "magefiles", "toolchain"); err != nil {
+	if err := run(ctx, &unformatted, errs, nil, "gofmt", "-l", "emulator", "internal", "magefiles", "remote", "toolchain"); err != nil {
 		return err
 	}
 	if files := strings.TrimSpace(unformatted.String()); files != "" {
