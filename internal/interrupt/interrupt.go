@@ -63,6 +63,9 @@ func Context(parent context.Context) (ctx context.Context, stop func()) {
 				return
 			}
 		}
+		// Nor does one of the latter kind hear the second.
+		signal.Reset(signals...)
+		signal.Notify(heard, signals...)
 		select {
 		case <-heard:
 			child.KillAll()

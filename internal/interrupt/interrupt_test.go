@@ -28,12 +28,21 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	ctx, stop := Context(context.Background())
+	if os.Getenv("INTERRUPT_TEST") == "late" { // mage, when its target has begun before it listens
+		late := make(chan os.Signal, 1)
+		signal.Notify(late, syscall.SIGINT)
+		go func() {
+			<-late
+			<-late
+			os.Exit(1)
+		}()
+	}
 	_, err := child.Run(ctx, child.Command{
 		Path: "/bin/sh", Args: []string{"-c", `exec 2> /dev/null; trap "" INT TERM HUP; echo ready $$; sleep 1000; :`},
 		Env: []string{"PATH=/usr/bin:/bin"}, Output: os.Stdout,
 		Files: []*os.File{os.Stdout}, // so that the test sees when the last has ended
 	})
-	if os.Getenv("INTERRUPT_TEST") == "hang" { // a verb that does not heed its context
+	if mode := os.Getenv("INTERRUPT_TEST"); mode == "hang" || mode == "late" { // a verb that does not heed its context
 		time.Sleep(time.Hour)
 	}
 	stop()
@@ -80,20 +89,18 @@ func TestSignals(t *testing.T) {
 	for _, c := range []struct {
 		before, says string
 		signals      []syscall.Signal
+		mode         string
 	}{
-		{`exec "$0"`, "stopped by Ctrl-C\n", []syscall.Signal{syscall.SIGINT}},
-		{`exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGTERM}},
-		{`exec "$0"`, "stopped by the end of its terminal\n", []syscall.Signal{syscall.SIGHUP}},
-		{`trap "" HUP; exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}},
+		{`exec "$0"`, "stopped by Ctrl-C\n", []syscall.Signal{syscall.SIGINT}, "1"},
+		{`exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGTERM}, "1"},
+		{`exec "$0"`, "stopped by the end of its terminal\n", []syscall.Signal{syscall.SIGHUP}, "1"},
+		{`trap "" HUP; exec "$0"`, "stopped by a termination signal\n", []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, "1"},
 		// The second ends what does not end by itself.
-		{`exec "$0"`, "", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{`exec "$0"`, "", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}},
+		{`exec "$0"`, "", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, "hang"},
+		{`exec "$0"`, "", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, "hang"},
+		{`exec "$0"`, "", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, "late"},
 	} {
-		mode := "INTERRUPT_TEST=1"
-		if len(c.says) == 0 {
-			mode = "INTERRUPT_TEST=hang"
-		}
-		cmd, out := start(t, c.before, mode)
+		cmd, out := start(t, c.before, "INTERRUPT_TEST="+c.mode)
 		for i, s := range c.signals {
 			if i > 0 { // two of a kind at once are one; this one is seen when it is heard
 				if err := exec.Command("sleep", "0.2").Run(); err != nil {
