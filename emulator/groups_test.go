@@ -367,6 +367,19 @@ func TestUnsupportedInstruction(t *testing.T) {
 	if k, _ := m.Object().Kernel("message"); f.PC < k.Entry || f.PC >= k.Entry+k.CodeSize {
 		t.Errorf("pc 0x%x is outside of the kernel at 0x%x", f.PC, k.Entry)
 	}
+
+	// Neither is one of its modifiers passed over: the result would be wrong.
+	m = loadHIP(t, "gfx942", "-O3", `
+KERNEL saturate(u32 *o) { o[TID] = __builtin_elementwise_add_sat(o[TID], 5u); }
+typedef unsigned short v2u16 __attribute__((ext_vector_type(2)));
+KERNEL halves(v2u16 *o) { o[TID] = __builtin_elementwise_add_sat(o[TID], (v2u16)5); }`)
+	p, _ = alloc(t, m, 64)
+	for _, kernel := range []string{"saturate", "halves"} {
+		_, err = m.Launch(t.Context(), kernel, Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{})
+		if !errors.As(err, &f) || !strings.HasSuffix(f.Instruction, " clamp") || !strings.Contains(f.Reason, "not supported") {
+			t.Errorf("%s: %v", kernel, err)
+		}
+	}
 }
 
 // The same seed gives the same schedule, and so the same order of atomics.

@@ -63,6 +63,10 @@ func (op *operation) bind(i *instr) {
 		plain = plain && !s.neg && !s.abs && !s.sext
 	}
 	i.plain = plain
+	if i.clamp && op.float == 0 && op.run == nil && op.compare == nil && op.relate == nil {
+		i.run = unsupported // saturation of integers
+		return
+	}
 	switch {
 	case op.run != nil:
 		i.run = op.run

@@ -87,6 +87,10 @@ func packed() map[string]*operation {
 // packed16 does f to the lower and the upper halves that OP_SEL and OP_SEL_HI
 // choose.
 func (w *wave) packed16(i *instr, float bool, f func(a, b, c uint16) uint16) {
+	if i.clamp && !float { // saturation of integers
+		unsupported(w, i)
+		return
+	}
 	inst := i.inst
 	sel := [2]uint32{inst.OpSel(), inst.OpSelHi()}
 	neg := [2]uint32{inst.Neg(), inst.NegHi()}
@@ -109,7 +113,7 @@ func (w *wave) packed16(i *instr, float bool, f func(a, b, c uint16) uint16) {
 				}
 			}
 			out[h] = f(v[0], v[1], v[2])
-			if i.clamp && float {
+			if i.clamp {
 				out[h] = toHalf(min(max(fromHalf(out[h]), 0), 1))
 			}
 		}
