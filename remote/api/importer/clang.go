@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -72,32 +71,16 @@ func (c Clang) run(ctx context.Context, source string, args ...string) ([]byte, 
 		argv = append(argv, "-I", i)
 	}
 	cmd := exec.CommandContext(ctx, c.Path, append(append(argv, args...), file)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &limited{to: &stderr, left: 16 << 10}
-	out, err := capture.Output(cmd, maxTree)
+	out, stderr, err := capture.Both(cmd, maxTree)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		said := strings.TrimSpace(strings.ReplaceAll(stderr.String(), file, "the importer's own file"))
+		said := strings.TrimSpace(strings.ReplaceAll(string(stderr), file, "the importer's own file"))
 		if said == "" {
 			return nil, fmt.Errorf("%s: %w", c.Path, err)
 		}
 		return nil, errors.New(said)
 	}
 	return out, nil
-}
-
-// limited keeps the beginning of what is written.
-type limited struct {
-	to   *bytes.Buffer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if n := min(len(p), l.left); n > 0 {
-		l.to.Write(p[:n])
-		l.left -= n
-	}
-	return len(p), nil
 }
