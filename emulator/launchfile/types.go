@@ -336,3 +336,9 @@ func (t Type) text(b []byte) string {
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
 }
+
+// Bytes returns the value of the type that is nearest to a number.
+func (t Type) Bytes(f float64) []byte { return t.encode(nil, floating(f)) }
+
+// Float64 reads a value of the type.
+func (t Type) Float64(b []byte) float64 { return t.decode(b).float() }
