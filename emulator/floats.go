@@ -205,8 +205,8 @@ func divFixup(f format, q, den, num uint64) uint64 {
 	case f.infinite(den) || n == 0:
 		return sign
 	}
-	if v := f.value(q); v != v {
-		return q
+	if v := f.value(q); v != v { // of finite numbers: the steps before have run over
+		return sign | inf
 	}
 	return q&^(1<<(f.bits-1)) | sign
 }

@@ -28,3 +28,8 @@ func (Kernel) Info(ctx context.Context, file string, kernel, gpu, bundle, cflags
 		Kernel:        value(kernel), Block: value(block), LDS: value(lds), Disassemble: value(disassemble),
 	}))
 }
+
+// Library measures how exact the device's mathematical functions are on the emulator, and prints a table.
+func (Kernel) Library(ctx context.Context, gpu, bundle, cflags *string) error {
+	return door(app.New().KernelLibrary(ctx, app.KernelOptions{GPU: value(gpu), Bundle: value(bundle), Flags: value(cflags)}))
+}
