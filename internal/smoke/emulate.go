@@ -20,9 +20,9 @@ const maxEmulated = 200_000_000
 
 // What became of an example on the emulator.
 const (
-	Ran     = "ran"     // as its launch file expects
-	RanOff  = "failed"  // a fault, or another result
-	RanNone = "unknown" // the emulator does not know the GPU
+	Ran        = "ran"     // as its launch file expects
+	RanWrong   = "failed"  // a fault, or another result
+	RanUnknown = "unknown" // the emulator does not know the GPU
 )
 
 // readLaunch reads the launch file of an example; nil when it has none.
@@ -39,7 +39,7 @@ func readLaunch(dir, name string) (*launchfile.File, error) {
 func emulate(ctx context.Context, f *launchfile.File, target gpu.Target, object []byte) (state, finding string, err error) {
 	name, ok := emulator.DeviceFor(target)
 	if !ok {
-		return RanNone, "", nil
+		return RanUnknown, "", nil
 	}
 	dev, err := emulator.NewDevice(name)
 	if err != nil {
@@ -47,26 +47,26 @@ func emulate(ctx context.Context, f *launchfile.File, target gpu.Target, object 
 	}
 	mod, err := dev.Load(object)
 	if err != nil {
-		return RanOff, err.Error(), nil
+		return RanWrong, err.Error(), nil
 	}
 	plan, err := f.Bind(mod.Object())
 	if err != nil {
-		return RanOff, err.Error(), nil
+		return RanWrong, err.Error(), nil
 	}
 	report, err := plan.Run(ctx, dev, mod, emulator.Options{Budget: maxEmulated, Workers: 1})
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
 	}
 	if err != nil {
-		return RanOff, err.Error(), nil
+		return RanWrong, err.Error(), nil
 	}
 	for _, l := range report.Launches {
 		if l.Error != "" {
-			return RanOff, "emulator: " + l.Error, nil
+			return RanWrong, "emulator: " + l.Error, nil
 		}
 		for _, b := range l.Buffers {
 			if b.Wrong > 0 {
-				return RanOff, fmt.Sprintf("emulator: %s: %s: %d of %d elements are wrong: %s", l.Kernel, b.Name, b.Wrong, b.Count, b.Mismatch), nil
+				return RanWrong, fmt.Sprintf("emulator: %s: %s: %d of %d elements are wrong: %s", l.Kernel, b.Name, b.Wrong, b.Count, b.Mismatch), nil
 			}
 		}
 	}

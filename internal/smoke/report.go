@@ -67,7 +67,7 @@ func (r *Report) Emulated() (ran, of int) {
 		switch row.Emulator {
 		case Ran:
 			ran, of = ran+1, of+1
-		case RanOff:
+		case RanWrong:
 			of++
 		}
 	}
@@ -159,7 +159,7 @@ func emulated(r Row) string {
 	switch r.Emulator {
 	case Ran:
 		return "ran"
-	case RanOff:
+	case RanWrong:
 		return "FAILED"
 	}
 	return "-"
