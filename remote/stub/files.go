@@ -53,7 +53,8 @@ func Versions(l *api.Library) string {
 }
 
 // darwinVersion shortens a version to what a dynamic library of macOS can have:
-// at most three numbers, the second and third below 256.
+// at most three numbers, the first below 65536, the others below 256 (<mach-o/loader.h>).
+// For the current version, which is only shown, that is enough.
 func darwinVersion(version string) string {
 	var kept []string
 	for i, n := range strings.Split(version, ".") {
@@ -67,6 +68,16 @@ func darwinVersion(version string) string {
 		return "1"
 	}
 	return strings.Join(kept, ".")
+}
+
+// darwinCompatibility refuses what darwinVersion would shorten: macOS starts a
+// program only with a library whose compatibility version is not below the one that
+// it was linked with, so two versions must not become the same.
+func darwinCompatibility(l *api.Library) error {
+	if c := l.File.Compatibility; darwinVersion(c) != c {
+		return fmt.Errorf("lib%s: compatibility %q is no version that a library of macOS can have: at most three numbers, the first below 65536, the others below 256", l.Name, c)
+	}
+	return nil
 }
 
 // DarwinName is the install name of a library's dylib.
@@ -123,6 +134,9 @@ func Files(libs []*api.Library) ([]File, error) {
 		}
 		if other := packages[l.File.Package]; other != "" && l.File.Package != "" {
 			return nil, fmt.Errorf("lib%s and lib%s are both the CMake package %s", other, l.Name, l.File.Package)
+		}
+		if err := darwinCompatibility(l); err != nil {
+			return nil, err
 		}
 		packages[l.File.Package] = l.Name
 		names = append(names, l.Name)
