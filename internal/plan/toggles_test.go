@@ -68,7 +68,7 @@ func TestDefaultLimitsThePresetsToHosts(t *testing.T) {
 		{"components: {a: off}\n", []string{mac + ": components.a is off", linux + ": components.a is off"}},
 		{"groups: {TEST: off}\ncomponents: {a: on}\n", []string{mac, linux}},
 	} {
-		f := files{"therock.yaml": config("hosts: [darwin-arm64, native]\n"+c.config)}.
+		f := files{"therock.yaml": config("hosts: [darwin-arm64, native]\n" + c.config)}.
 			component("a", "presets: [compiler]", `default: host.os == "darwin"`)
 		wantStates(t, f.resolve(t), c.want...)
 	}

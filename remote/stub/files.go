@@ -2,10 +2,13 @@ package stub
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,6 +124,33 @@ type File struct {
 	Data []byte
 }
 
+// Mark is the first line of the CMakeLists.txt of [Files].
+const Mark = "# Link stubs. Generated: do not edit.\n"
+
+// Write puts files below a folder, which is made where there is none.
+func Write(ctx context.Context, dir string, files []File) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(filepath.FromSlash(f.Name), f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Files returns a CMake project that builds and installs the stubs of some
 // libraries: CMakeLists.txt, and for each library a folder of its name. The same
 // libraries give the same bytes.
@@ -168,7 +198,7 @@ func Files(libs []*api.Library) ([]File, error) {
 		}
 	}
 	var top bytes.Buffer
-	top.WriteString("# Link stubs. Generated: do not edit.\ncmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
+	top.WriteString(Mark + "cmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
 	for _, n := range names {
 		fmt.Fprintf(&top, "add_subdirectory(%s)\n", n)
 	}
