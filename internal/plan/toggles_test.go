@@ -77,8 +77,11 @@ func TestDefaultLimitsThePresetsToHosts(t *testing.T) {
 		t.Errorf("why %q", n.Why)
 	}
 	f.component("a", "presets: [compiler]", `default: host.system == "darwin"`)
-	if err := f.fails(t); !strings.Contains(err.Error(), "host.system") {
-		t.Errorf("a mistake in default gives %v", err)
+	for _, more := range []string{"", "preset: minimal\n"} { // a mistake that this plan does not meet too
+		f["therock.yaml"] = config(more)
+		if err := f.fails(t); !strings.Contains(err.Error(), "host.system") {
+			t.Errorf("a mistake in default gives %v", err)
+		}
 	}
 }
 
