@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
@@ -20,6 +21,18 @@ type Device struct {
 	decoder *isa.Decoder
 	mem     memory
 	gen     generation
+
+	heapOnce sync.Once
+	heap     *region
+	heapErr  error
+}
+
+// heapState returns what the device libraries' allocator keeps its books in
+// (ockl/src/dm.cl): it begins as zeros and stays for the life of the device.
+func (d *Device) heapState() (*region, error) {
+	const size = 1 << 17 // as much as ROCm's runtime gives it
+	d.heapOnce.Do(func() { d.heap, d.heapErr = d.mem.alloc(size, "heap of the kernels", true) })
+	return d.heap, d.heapErr
 }
 
 // generation is what differs between processors for a kernel that starts.

@@ -46,13 +46,13 @@ func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
 	}
 }
 
-func loadHIP(t testing.TB, arch, opt, source string) *Module {
+func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	t.Helper()
 	d, err := NewDevice(arch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, opt))
+	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

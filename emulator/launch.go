@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -26,6 +27,11 @@ type Options struct {
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+
+	// What kernels print goes to Output, what they print of failed assertions to
+	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
+	// is one call of printf, and no two happen at a time.
+	Output, ErrorOutput io.Writer
 }
 
 // Counters tell what a launch did.
@@ -50,6 +56,9 @@ type launch struct {
 	opts    Options
 	kernarg *region
 	packet  *region // the dispatch packet
+	printf  *region // the buffer of printf, where the kernel has one
+	host    *host   // nil where the kernel has no hostcalls
+	clock   clock
 	lds     uint32
 	private uint32 // bytes of a work-item
 	entry   int32
@@ -76,22 +85,14 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		return Counters{}, fmt.Errorf("no kernel %q in the code object", kernel)
 	}
 	l := &launch{module: m, kernel: k, grid: grid, block: block, opts: opts, budget: opts.Budget}
+	defer l.release()
 	if err := l.prepare(args); err != nil {
 		return Counters{}, fmt.Errorf("kernel %s: %w", kernel, err)
 	}
-	defer l.release()
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	if opts.Deterministic {
-		workers = 1
-	}
-	workers = int(min(uint64(workers), grid.count()))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for n := range workers {
+	for n := range l.workers() {
 		wg.Go(func() {
 			wk := &worker{launch: l, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
 			if err := wk.work(ctx); err != nil {
@@ -104,7 +105,23 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		})
 	}
 	wg.Wait()
+	if l.printf != nil {
+		if err := l.host.printBuffered(l.printf, m.obj.Metadata.Printf); err != nil {
+			l.fail(fmt.Errorf("kernel %s: %w", kernel, err))
+		}
+	}
 	return l.total, l.err
+}
+
+func (l *launch) workers() int {
+	n := l.opts.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	if l.opts.Deterministic {
+		n = 1
+	}
+	return int(min(uint64(n), l.grid.count()))
 }
 
 // fail keeps the first error; that others were cancelled says nothing.
@@ -176,7 +193,9 @@ func (l *launch) arguments(args [][]byte) error {
 	for _, a := range l.kernel.Args {
 		at := l.kernarg.data[a.Offset : a.Offset+a.Size]
 		if a.Hidden() {
-			l.hidden(a.ValueKind, at)
+			if err := l.hidden(a.ValueKind, at); err != nil {
+				return err
+			}
 			continue
 		}
 		if explicit >= len(args) {
@@ -208,7 +227,7 @@ func (l *launch) arguments(args [][]byte) error {
 
 // hidden fills in an argument that the compiler added (AMDGPUUsage, "Code Object
 // V5 Kernel Argument Metadata"). Those that are not known stay zero.
-func (l *launch) hidden(kind string, at []byte) {
+func (l *launch) hidden(kind string, at []byte) (err error) {
 	put := func(v uint64) {
 		for i := range at {
 			at[i] = byte(v >> (8 * i))
@@ -242,12 +261,46 @@ func (l *launch) hidden(kind string, at []byte) {
 		put(sharedAperture >> 32)
 	case "hidden_dynamic_lds_size":
 		put(uint64(l.opts.DynamicLDS))
+	case "hidden_hostcall_buffer":
+		if err = l.needHost(); err == nil {
+			put(l.host.buffer.base)
+		}
+	case "hidden_printf_buffer":
+		if err = l.needHost(); err != nil {
+			return err
+		}
+		if l.printf, err = l.module.dev.mem.alloc(printfBufferSize, "printf buffer", true); err == nil {
+			binary.LittleEndian.PutUint32(l.printf.data[4:], printfBufferSize)
+			put(l.printf.base)
+		}
+	case "hidden_heap_v1":
+		var heap *region
+		if heap, err = l.module.dev.heapState(); err == nil {
+			put(heap.base)
+		}
 	}
+	return err
+}
+
+// needHost sets hostcalls up: a packet for each wave that the workers may have
+// running at a time.
+func (l *launch) needHost() (err error) {
+	if l.host == nil {
+		groups := min(uint64(l.workers())*maxActive, l.grid.count())
+		l.host, err = newHost(l, groups*((l.block.count()+lanes-1)/lanes))
+	}
+	return err
 }
 
 func (l *launch) release() {
-	for _, r := range []*region{l.kernarg, l.packet} {
-		_ = l.module.dev.mem.free(Pointer(r.base)) // it was allocated here
+	list := []*region{l.kernarg, l.packet, l.printf}
+	if l.host != nil {
+		list = append(list, l.host.buffer)
+	}
+	for _, r := range list {
+		if r != nil {
+			_ = l.module.dev.mem.free(Pointer(r.base)) // it was allocated here
+		}
 	}
 }
 

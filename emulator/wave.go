@@ -28,6 +28,7 @@ const (
 	atBarrier
 	ended
 	faulted
+	asleep // runs on when its turn comes again
 )
 
 // wave is 64 work-items that run in step. Only its worker touches it.

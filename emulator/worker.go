@@ -74,12 +74,25 @@ func (wk *worker) round(g *group) (done bool, err error) {
 	live, waiting := 0, 0
 	for k := range n {
 		w := g.waves[(first+k)%n]
+		if w.state == asleep {
+			w.state = running
+		}
 		if w.state == running {
 			w.step(turn)
 			ran := turn - w.left
 			wk.counters.Instructions += ran
 			if err := wk.launch.spend(ran); err != nil {
 				return false, err
+			}
+			if h := wk.launch.host; h != nil {
+				served, err := h.serve()
+				if err != nil {
+					return false, err
+				}
+				if served {
+					g.rounds = 0 // it has not waited for another work-group
+				}
+				w.last = nil // it may have been freed
 			}
 			if w.state == faulted {
 				return false, w.fault
