@@ -40,6 +40,7 @@ type generation struct {
 	packedIDs    bool // work-item ids share v0 (gfx90a on)
 	archScratch  bool // no scratch registers are set up: flat scratch is there (gfx942 on)
 	unifiedVGPRs bool // AGPRs follow the VGPRs (gfx90a on)
+	ocp          bool // fp8 and bf8 are those of the OCP (gfx950 on)
 }
 
 // NewDevice returns a device of a target id, such as gfx942 or
@@ -62,7 +63,7 @@ func NewDevice(target string) (*Device, error) {
 	case "gfx90a":
 		d.gen = generation{packedIDs: true, unifiedVGPRs: true}
 	case "gfx942", "gfx950":
-		d.gen = generation{packedIDs: true, unifiedVGPRs: true, archScratch: true}
+		d.gen = generation{packedIDs: true, unifiedVGPRs: true, archScratch: true, ocp: t.Name == "gfx950"}
 	}
 	return d, nil
 }

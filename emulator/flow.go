@@ -80,13 +80,7 @@ func scalarFlow() map[string]*operation {
 			return
 		}
 		mask := uint32(1<<width-1) << off
-		w.mode = w.mode&^mask | v<<off&mask
-		switch {
-		case w.mode&15 != 0:
-			w.fail(i, "a rounding mode other than to nearest even is not supported")
-		case w.mode>>4&15 != 15:
-			w.fail(i, "flushing denormal numbers to zero is not supported yet")
-		}
+		w.setMode(w.mode&^mask | v<<off&mask)
 	}
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), w.scalar32(&i.src[1])) }, "s_setreg_b32")
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), uint32(i.src[1].value)) }, "s_setreg_imm32_b32")

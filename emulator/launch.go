@@ -146,10 +146,6 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
 	case d.Properties.WavefrontSize() != lanes:
 		return fmt.Errorf("waves of %d: only %d are run", d.Properties.WavefrontSize(), lanes)
-	case d.Rsrc1.FloatRound32() != 0 || d.Rsrc1.FloatRound1664() != 0:
-		return errors.New("a rounding mode other than to nearest even is not supported")
-	case d.Rsrc1.FloatDenorm32() != 3 || d.Rsrc1.FloatDenorm1664() != 3:
-		return errors.New("flushing denormal numbers to zero is not supported yet")
 	}
 	l.lds = (d.GroupSegmentFixedSize + l.opts.DynamicLDS + 3) &^ 3
 	table, _ := l.module.dev.table.Processor(l.module.dev.target.Processor)
@@ -334,6 +330,7 @@ func (l *launch) start(w *wave, g *group) {
 	d, gen := l.kernel.Descriptor, l.module.dev.gen
 	w.pc = l.entry
 	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
+	w.chooseCode()
 	at := uint16(0)
 	put := func(v uint32) {
 		if at < isa.FlatScratch {
