@@ -38,7 +38,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 		return all // nothing could be decoded either
 	}
 	for _, list := range []map[string]*operation{
-		scalarOps(), scalarFlow(), scalarMedia(), media(), scalarStores(), localMore(), formatted(), narrowFloats(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
+		scalarOps(), scalarFlow(), scalarMedia(), media(), scalarStores(), localMore(), formatted(), floatDots(), narrowFloats(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
 		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(), indexing(), matrixOps(names),
 	} {
 		for name, op := range list {
