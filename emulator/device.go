@@ -31,7 +31,11 @@ type Device struct {
 // (ockl/src/dm.cl): it begins as zeros and stays for the life of the device.
 func (d *Device) heapState() (*region, error) {
 	const size = 1 << 17 // as much as ROCm's runtime gives it
-	d.heapOnce.Do(func() { d.heap, d.heapErr = d.mem.alloc(size, "heap of the kernels", true) })
+	d.heapOnce.Do(func() {
+		if d.heap, d.heapErr = d.mem.alloc(size, "heap of the kernels", true); d.heapErr == nil {
+			d.heap.quiet = true
+		}
+	})
 	return d.heap, d.heapErr
 }
 
@@ -78,6 +82,7 @@ func (d *Device) Alloc(size uint64) (Pointer, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.known.Store(false)
 	return Pointer(r.base), nil
 }
 

@@ -74,6 +74,7 @@ func newHost(l *launch, waves uint64) (*host, error) {
 	if h.buffer, err = h.mem.alloc(h.payloads+n*hostPayloadSize, "hostcall buffer", true); err != nil {
 		return nil, err
 	}
+	h.buffer.quiet = true
 	put := func(off, v uint64) { binary.LittleEndian.PutUint64(h.buffer.data[off:], v) }
 	put(hostHeaders, h.buffer.base+h.headers)
 	put(hostPayloads, h.buffer.base+h.payloads)

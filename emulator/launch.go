@@ -26,25 +26,14 @@ type Options struct {
 	Workers       int    // cores; 0: all
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
+	Check         Check  // what to look for beside
+	Count         bool   // fill all Counters
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
 
 	// What kernels print goes to Output, what they print of failed assertions to
 	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
 	// is one call of printf, and no two happen at a time.
 	Output, ErrorOutput io.Writer
-}
-
-// Counters tell what a launch did.
-type Counters struct {
-	Instructions int64 // of waves
-	Groups       int64
-	Waves        int64
-}
-
-func (c *Counters) add(o *Counters) {
-	c.Instructions += o.Instructions
-	c.Groups += o.Groups
-	c.Waves += o.Waves
 }
 
 // launch is one kernel over one grid.
@@ -59,6 +48,7 @@ type launch struct {
 	printf  *region // the buffer of printf, where the kernel has one
 	host    *host   // nil where the kernel has no hostcalls
 	clock   clock
+	watch   *watcher // of a launch that is checked
 	lds     uint32
 	private uint32 // bytes of a work-item
 	entry   int32
@@ -94,7 +84,7 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 	var wg sync.WaitGroup
 	for n := range l.workers() {
 		wg.Go(func() {
-			wk := &worker{launch: l, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
+			wk := &worker{launch: l, watched: opts.Check != 0 || opts.Count, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
 			if err := wk.work(ctx); err != nil {
 				l.fail(err)
 				cancel()
@@ -166,6 +156,14 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
 	l.registers = int(min(max(l.kernel.VGPRCount, 4), firstAGPR))
+	if l.opts.Check != 0 {
+		l.watch = newWatcher(l)
+	}
+	if l.opts.Check&CheckInit == 0 { // nobody will know what this launch writes
+		for _, r := range l.module.dev.mem.regions() {
+			r.known.Store(true)
+		}
+	}
 	p := l.module.program
 	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
 		return errors.New("its code is not in the code that was loaded")
@@ -266,6 +264,7 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 			return err
 		}
 		if l.printf, err = l.module.dev.mem.alloc(printfBufferSize, "printf buffer", true); err == nil {
+			l.printf.quiet = true
 			binary.LittleEndian.PutUint32(l.printf.data[4:], printfBufferSize)
 			put(l.printf.base)
 		}

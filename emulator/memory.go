@@ -35,6 +35,10 @@ type region struct {
 	name  string
 	write bool
 	heap  bool // a kernel allocated it
+	quiet bool // no race is looked for: it is shared with the host, or nobody writes
+
+	known atomic.Bool                  // all of it may be read: the host has had its bytes, or a launch that was not checked
+	words map[uint64]*[pageWords]uint8 // what checked launches have written, by word; the lock of the memory guards it
 }
 
 func newRegion(base, size uint64, name string, write bool) *region {
@@ -80,6 +84,7 @@ func (m *memory) add(size, align uint64, name string, write bool) *region {
 	}
 	m.next = (m.next + align - 1) &^ (align - 1)
 	r := newRegion(m.next, size, name, write)
+	r.known.Store(true)
 	m.next += (size+guard-1)/guard*guard + guard
 	list := append(m.regions(), r) // addresses only grow; readers know how long theirs is
 	m.list.Store(&list)
@@ -124,6 +129,7 @@ func (m *memory) malloc(size uint64) uint64 {
 	}
 	r := m.add(size, align, fmt.Sprintf("allocation of %d bytes by the kernel", size), true)
 	r.heap = true
+	r.known.Store(false)
 	m.heap += size
 	return r.base
 }
@@ -154,6 +160,7 @@ func (m *memory) bytes(p Pointer, n uint64) ([]byte, error) {
 	if r == nil {
 		return nil, fmt.Errorf("0x%x: %w", uint64(p), errUnmapped)
 	}
+	r.known.Store(true)
 	off := uint64(p) - r.base
 	if n > r.size-off {
 		return nil, fmt.Errorf("0x%x: %d bytes: %s ends after %d", uint64(p), n, r.name, r.size-off)

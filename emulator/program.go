@@ -17,6 +17,9 @@ type program struct {
 
 	once  sync.Once
 	other []instr // see careful
+
+	watchOnce sync.Once
+	watch     []notes // see watched
 }
 
 // instr is one instruction, ready to run.

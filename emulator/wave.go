@@ -52,6 +52,9 @@ type wave struct {
 	fault   *Fault
 	left    int64 // instructions of this turn
 	count   *Counters
+
+	pending []pending // of a launch that is checked
+	list    []touch
 }
 
 func (w *wave) pair(reg uint16) uint64 {

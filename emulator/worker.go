@@ -22,6 +22,7 @@ type group struct {
 	size   uint32 // of lds, in bytes
 	waves  []*wave
 	rounds int
+	own    ownMemory // of a launch that is checked
 }
 
 // worker runs work-groups on one core.
@@ -31,6 +32,7 @@ type worker struct {
 	counters Counters
 	idle     []*group // done: their memory is used again
 	waves    []*wave
+	watched  bool // the launch is checked or counted
 }
 
 func (wk *worker) work(ctx context.Context) error {
@@ -78,7 +80,11 @@ func (wk *worker) round(g *group) (done bool, err error) {
 			w.state = running
 		}
 		if w.state == running {
-			w.step(turn)
+			if wk.watched {
+				w.stepWatched(turn)
+			} else {
+				w.step(turn)
+			}
 			ran := turn - w.left
 			wk.counters.Instructions += ran
 			if err := wk.launch.spend(ran); err != nil {
@@ -106,6 +112,9 @@ func (wk *worker) round(g *group) (done bool, err error) {
 		}
 	}
 	if live > 0 && waiting == live {
+		if k := wk.launch.watch; k != nil {
+			k.barrier(g)
+		}
 		for _, w := range g.waves {
 			if w.state == atBarrier {
 				w.state = running
@@ -127,7 +136,7 @@ func (wk *worker) group(n uint64) *group {
 	}
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
-	g.rounds = 0
+	g.rounds, g.own = 0, ownMemory{}
 	count := int((l.block.count() + lanes - 1) / lanes)
 	g.waves = g.waves[:0]
 	for i := range count {
