@@ -367,7 +367,7 @@ func TestUnsupportedInstruction(t *testing.T) {
 // The same seed gives the same schedule, and so the same order of atomics.
 func TestDeterministic(t *testing.T) {
 	m := loadHIP(t, "gfx942", "-O3", `
-KERNEL order(u32 *next, u32 *out) { out[GID] = __hip_atomic_fetch_add(next, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }`)
+KERNEL order(u32 *next, u32 *out) { out[GID] = (u32)__builtin_readcyclecounter() * 31 + (u32)__builtin_readsteadycounter() + __hip_atomic_fetch_add(next, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }`)
 	var first []byte
 	for range 3 {
 		p, _ := alloc(t, m, 4)
@@ -409,4 +409,22 @@ KERNEL dims(u32 *out) {
 			}
 		}
 	})
+}
+
+// Arguments that are in registers when a kernel starts.
+func TestPreloadedArguments(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O3", `KERNEL add(u32 *out, u32 x, u32 y, u64 z) { out[TID] = TID * x + y + (u32)(z >> 32); }`, "-mllvm", "-amdgpu-kernarg-preload-count=8")
+	k, ok := m.Object().Kernel("add")
+	if !ok || k.Descriptor.KernargPreloadLength() == 0 {
+		t.Fatal("nothing is preloaded")
+	}
+	p, out := alloc(t, m, 256)
+	if _, err := m.Launch(t.Context(), "add", Dim3{1, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(7), u32arg(5), u64arg(9 << 32)}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(64) {
+		if got := binary.LittleEndian.Uint32(out[4*i:]); got != i*7+14 {
+			t.Fatalf("%d: %d, want %d", i, got, i*7+14)
+		}
+	}
 }

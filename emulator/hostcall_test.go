@@ -177,6 +177,11 @@ func TestHostcalls(t *testing.T) {
 				}
 			}
 		}
+		if slab := m.dev.mem.malloc(1 << 21); slab&(1<<21-1) != 0 {
+			t.Errorf("a slab at 0x%x is not aligned", slab)
+		} else {
+			m.dev.mem.mfree(slab)
+		}
 		if m.dev.mem.heap != 0 {
 			t.Errorf("%d bytes are left on the heap", m.dev.mem.heap)
 		}

@@ -153,6 +153,7 @@ typedef float v4 __attribute__((ext_vector_type(4))); typedef _Float16 h4 __attr
 KERNEL fp8(const long *a, const long *b, float *o) { v4 c = {1, 1, 1, 1}; c = __builtin_amdgcn_mfma_f32_16x16x32_fp8_bf8(a[TID], b[TID], c, 0, 0, 0); for (int i = 0; i < 4; i++) o[TID * 4 + i] = c[i]; }
 KERNEL sparse(const int *a, const int *b, float *o) { v4 c = {1, 1, 1, 1}; h4 x; h8 y; for (int i = 0; i < 4; i++) x[i] = (_Float16)((a[TID * 4 + i] & 7) - 3); for (int i = 0; i < 8; i++) y[i] = (_Float16)((b[TID * 8 + i] & 15) - 7);
   int index = 0; for (int i = 0; i < 4; i++) index |= (a[TID] >> (8 + i) & 1 ? (i & 1) * 2 + 1 : (i & 1) * 3) << 2 * i; c = __builtin_amdgcn_smfmac_f32_16x16x32_f16(x, y, c, index << 8, 0, 1); for (int i = 0; i < 4; i++) o[TID * 4 + i] = c[i]; }
+KERNEL one(const float *a, const float *b, float *o) { typedef float v16 __attribute__((ext_vector_type(16))); v16 c = {}; c = __builtin_amdgcn_mfma_f32_16x16x1f32(a[TID], b[TID], c, 2, 3, 0); for (int i = 0; i < 4; i++) o[TID * 4 + i] = c[i * 4 + i]; }
 KERNEL turned(const float *a, const float *b, float *o) { v4 c = {1, 1, 1, 1}; c = __builtin_amdgcn_mfma_f32_16x16x4f32(a[TID], b[TID], c, 0, 0, 3); for (int i = 0; i < 4; i++) o[TID * 4 + i] = c[i]; }
 `
 	m := loadHIP(t, "gfx942", "-O2", source)
@@ -212,7 +213,16 @@ KERNEL turned(const float *a, const float *b, float *o) { v4 c = {1, 1, 1, 1}; c
 			binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(float32(i*5%19-9)))
 		}
 	}
-	a, b, got = run("turned", small)
 	at := func(s []byte, l int) float64 { return float64(f32(binary.LittleEndian.Uint32(s[4*l:]))) }
+	a, b, got = run("one", small) // four blocks, all with the A of the last
+	for l := range 64 {
+		for block := range 4 {
+			if want := at(a, 3*16+l/16*4+block) * at(b, block*16+l%16); got(l, block) != want {
+				t.Fatalf("A of one block, lane %d, block %d: %g, want %g", l, block, got(l, block), want)
+			}
+		}
+	}
+
+	a, b, got = run("turned", small)
 	compare("B of the next quarter", 4, got, func(row, k int) float64 { return at(a, row+16*k) }, func(col, k int) float64 { return at(b, (col+16*k+16)&63) })
 }
