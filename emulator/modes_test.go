@@ -13,7 +13,7 @@ func tiny(a, b []byte) {
 	random(a, b)
 	for _, s := range [][]byte{a, b} {
 		for i := 0; i+4 <= len(s); i += 4 {
-			s[i+3], s[i+2] = s[i+3]&0x80|0, s[i+2]&0x7f|s[i+1]&0x80 // exponents 0 and 1
+			s[i+3], s[i+2] = s[i+3]&0x80, s[i+2]&0x7f|s[i+1]&0x80 // exponents 0 and 1
 		}
 	}
 }
