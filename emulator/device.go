@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
@@ -20,6 +21,22 @@ type Device struct {
 	decoder *isa.Decoder
 	mem     memory
 	gen     generation
+
+	heapOnce sync.Once
+	heap     *region
+	heapErr  error
+}
+
+// heapState returns what the device libraries' allocator keeps its books in
+// (ockl/src/dm.cl): it begins as zeros and stays for the life of the device.
+func (d *Device) heapState() (*region, error) {
+	const size = 1 << 17 // as much as ROCm's runtime gives it
+	d.heapOnce.Do(func() {
+		if d.heap, d.heapErr = d.mem.alloc(size, "heap of the kernels", true); d.heapErr == nil {
+			d.heap.quiet = true
+		}
+	})
+	return d.heap, d.heapErr
 }
 
 // generation is what differs between processors for a kernel that starts.
@@ -27,6 +44,7 @@ type generation struct {
 	packedIDs    bool // work-item ids share v0 (gfx90a on)
 	archScratch  bool // no scratch registers are set up: flat scratch is there (gfx942 on)
 	unifiedVGPRs bool // AGPRs follow the VGPRs (gfx90a on)
+	ocp          bool // fp8 and bf8 are those of the OCP (gfx950 on)
 }
 
 // NewDevice returns a device of a target id, such as gfx942 or
@@ -49,7 +67,7 @@ func NewDevice(target string) (*Device, error) {
 	case "gfx90a":
 		d.gen = generation{packedIDs: true, unifiedVGPRs: true}
 	case "gfx942", "gfx950":
-		d.gen = generation{packedIDs: true, unifiedVGPRs: true, archScratch: true}
+		d.gen = generation{packedIDs: true, unifiedVGPRs: true, archScratch: true, ocp: t.Name == "gfx950"}
 	}
 	return d, nil
 }
@@ -64,6 +82,7 @@ func (d *Device) Alloc(size uint64) (Pointer, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.known.Store(false)
 	return Pointer(r.base), nil
 }
 

@@ -255,3 +255,13 @@ func toHalfZero(v float64) uint16 {
 	}
 	return h
 }
+
+// product is that of V_MAD_F32 and its like, which has no denormal numbers: the
+// compiler uses them only where it need not have any.
+func product(a, b float32) float32 {
+	p := a * b
+	if p < 0x1p-126 && p > -0x1p-126 {
+		return p * 0
+	}
+	return p
+}

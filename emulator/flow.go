@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
@@ -28,10 +29,11 @@ func scalarFlow() map[string]*operation {
 	branch("s_cbranch_vccnz", func(w *wave) bool { return w.pair(isa.VCC) != 0 })
 	branch("s_cbranch_execz", func(w *wave) bool { return w.exec() == 0 })
 	branch("s_cbranch_execnz", func(w *wave) bool { return w.exec() != 0 })
-	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
+	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
 		"s_ttracedata", "s_sethalt", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
 		"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "buffer_inv")
 	set(0, func(w *wave, _ *instr) { w.state = ended }, "s_endpgm")
+	set(0, func(w *wave, _ *instr) { w.state = asleep }, "s_sleep") // it waits for somebody, whose turn it now is
 	set(0, func(w *wave, _ *instr) { w.state = atBarrier }, "s_barrier")
 	set(0, func(w *wave, i *instr) { w.fail(i, "the kernel stopped itself (trap %d)", i.imm) }, "s_trap")
 
@@ -78,18 +80,28 @@ func scalarFlow() map[string]*operation {
 			return
 		}
 		mask := uint32(1<<width-1) << off
-		w.mode = w.mode&^mask | v<<off&mask
-		switch {
-		case w.mode&15 != 0:
-			w.fail(i, "a rounding mode other than to nearest even is not supported")
-		case w.mode>>4&15 != 15:
-			w.fail(i, "flushing denormal numbers to zero is not supported yet")
-		}
+		w.setMode(w.mode&^mask | v<<off&mask)
 	}
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), w.scalar32(&i.src[1])) }, "s_setreg_b32")
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), uint32(i.src[1].value)) }, "s_setreg_imm32_b32")
-	set(1, func(w *wave, i *instr) { w.setPair(i.dst, uint64(time.Now().UnixNano())) }, "s_memtime", "s_memrealtime")
+	set(1, func(w *wave, i *instr) { w.setPair(i.dst, w.group.launch.clock.now(w)) }, "s_memtime")
+	set(1, func(w *wave, i *instr) { w.setPair(i.dst, w.group.launch.clock.now(w)/realtimeTick) }, "s_memrealtime")
 	return ops
+}
+
+// realtimeTick is what s_memrealtime counts, in nanoseconds: 100 MHz.
+const realtimeTick = 10
+
+// clock is the time that kernels see, in nanoseconds. Where a launch must be the
+// same each time it is not the machine's: it goes on whenever somebody looks.
+type clock struct{ ticks atomic.Uint64 }
+
+func (c *clock) now(w *wave) uint64 {
+	const look, begin = 200, 1 << 30
+	if w.group.launch.opts.Deterministic {
+		return begin + c.ticks.Add(look) + uint64(w.count.Instructions)
+	}
+	return uint64(time.Now().UnixNano())
 }
 
 const (

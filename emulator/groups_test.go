@@ -324,24 +324,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A kernel that wants other floating-point modes is refused, not computed wrongly.
-func TestFlushedDenormalsAreRefused(t *testing.T) {
+// Code that is not for the device, or not whole, is not loaded.
+func TestCodeOfOthers(t *testing.T) {
 	d, err := NewDevice("gfx900")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+benchSource, "gfx900", "-fgpu-flush-denormals-to-zero"))
+	data, err := os.ReadFile(llvmtest.HIP(t, prelude+benchSource, "gfx900"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	m, err := d.Load(data)
 	if err != nil {
 		t.Fatal(err)
-	}
-	p, _ := alloc(t, m, 64)
-	args := [][]byte{u32arg(0), u64arg(uint64(p)), u64arg(uint64(p)), u32arg(1)}
-	if _, err := m.Launch(t.Context(), "saxpy", Dim3{1, 1, 1}, Dim3{64, 1, 1}, args, Options{}); err == nil || !strings.Contains(err.Error(), "denormal") {
-		t.Errorf("%v", err)
 	}
 	if _, err := m.dev.Load(data[:100]); err == nil {
 		t.Error("a cut code object was loaded")
@@ -367,25 +362,12 @@ func TestUnsupportedInstruction(t *testing.T) {
 	if k, _ := m.Object().Kernel("message"); f.PC < k.Entry || f.PC >= k.Entry+k.CodeSize {
 		t.Errorf("pc 0x%x is outside of the kernel at 0x%x", f.PC, k.Entry)
 	}
-
-	// Neither is one of its modifiers passed over: the result would be wrong.
-	m = loadHIP(t, "gfx942", "-O3", `
-KERNEL saturate(u32 *o) { o[TID] = __builtin_elementwise_add_sat(o[TID], 5u); }
-typedef unsigned short v2u16 __attribute__((ext_vector_type(2)));
-KERNEL halves(v2u16 *o) { o[TID] = __builtin_elementwise_add_sat(o[TID], (v2u16)5); }`)
-	p, _ = alloc(t, m, 64)
-	for _, kernel := range []string{"saturate", "halves"} {
-		_, err = m.Launch(t.Context(), kernel, Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{})
-		if !errors.As(err, &f) || !strings.HasSuffix(f.Instruction, " clamp") || !strings.Contains(f.Reason, "not supported") {
-			t.Errorf("%s: %v", kernel, err)
-		}
-	}
 }
 
 // The same seed gives the same schedule, and so the same order of atomics.
 func TestDeterministic(t *testing.T) {
 	m := loadHIP(t, "gfx942", "-O3", `
-KERNEL order(u32 *next, u32 *out) { out[GID] = __hip_atomic_fetch_add(next, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }`)
+KERNEL order(u32 *next, u32 *out) { out[GID] = (u32)__builtin_readcyclecounter() * 31 + (u32)__builtin_readsteadycounter() + __hip_atomic_fetch_add(next, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }`)
 	var first []byte
 	for range 3 {
 		p, _ := alloc(t, m, 4)
@@ -427,4 +409,22 @@ KERNEL dims(u32 *out) {
 			}
 		}
 	})
+}
+
+// Arguments that are in registers when a kernel starts.
+func TestPreloadedArguments(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O3", `KERNEL add(u32 *out, u32 x, u32 y, u64 z) { out[TID] = TID * x + y + (u32)(z >> 32); }`, "-mllvm", "-amdgpu-kernarg-preload-count=8")
+	k, ok := m.Object().Kernel("add")
+	if !ok || k.Descriptor.KernargPreloadLength() == 0 {
+		t.Fatal("nothing is preloaded")
+	}
+	p, out := alloc(t, m, 256)
+	if _, err := m.Launch(t.Context(), "add", Dim3{1, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(7), u32arg(5), u64arg(9 << 32)}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(64) {
+		if got := binary.LittleEndian.Uint32(out[4*i:]); got != i*7+14 {
+			t.Fatalf("%d: %d, want %d", i, got, i*7+14)
+		}
+	}
 }

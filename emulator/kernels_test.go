@@ -46,13 +46,13 @@ func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
 	}
 }
 
-func loadHIP(t testing.TB, arch, opt, source string) *Module {
+func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	t.Helper()
 	d, err := NewDevice(arch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, opt))
+	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +192,11 @@ func TestExpressions(t *testing.T) {
 			hi, lo := bits.Mul64(uint64(y)<<32|0xffffffff, 3)
 			_, carry := bits.Add64(lo, ^uint64(0), 0)
 			return uint32(uint64(x)*3 + hi + uint64(y) + carry)
+		}},
+		// A borrow that goes through a word because of the one before.
+		{"(u32)((((unsigned __int128)x << 64 | (u64)y << 32) - ((u64)(y - (~x & 1)) << 32 | 1u)) >> 64)", func(x, y uint32) uint32 {
+			_, borrow := bits.Sub64(uint64(y)<<32, uint64(y-(^x&1))<<32|1, 0)
+			return x - uint32(borrow)
 		}},
 		{"(u32)((long long)((u64)x << 32 | y) >> (x & 63))", func(x, y uint32) uint32 { return uint32(int64(uint64(x)<<32|uint64(y)) >> (x & 63)) }},
 		{"((u64)x << 32 | y) < ((u64)y << 32 | x) ? 5u : 9u", func(x, y uint32) uint32 {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -25,20 +26,14 @@ type Options struct {
 	Workers       int    // cores; 0: all
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
+	Check         Check  // what to look for beside
+	Count         bool   // fill all Counters
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
-}
 
-// Counters tell what a launch did.
-type Counters struct {
-	Instructions int64 // of waves
-	Groups       int64
-	Waves        int64
-}
-
-func (c *Counters) add(o *Counters) {
-	c.Instructions += o.Instructions
-	c.Groups += o.Groups
-	c.Waves += o.Waves
+	// What kernels print goes to Output, what they print of failed assertions to
+	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
+	// is one call of printf, and no two happen at a time.
+	Output, ErrorOutput io.Writer
 }
 
 // launch is one kernel over one grid.
@@ -50,6 +45,10 @@ type launch struct {
 	opts    Options
 	kernarg *region
 	packet  *region // the dispatch packet
+	printf  *region // the buffer of printf, where the kernel has one
+	host    *host   // nil where the kernel has no hostcalls
+	clock   clock
+	watch   *watcher // of a launch that is checked
 	lds     uint32
 	private uint32 // bytes of a work-item
 	entry   int32
@@ -76,24 +75,16 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		return Counters{}, fmt.Errorf("no kernel %q in the code object", kernel)
 	}
 	l := &launch{module: m, kernel: k, grid: grid, block: block, opts: opts, budget: opts.Budget}
+	defer l.release()
 	if err := l.prepare(args); err != nil {
 		return Counters{}, fmt.Errorf("kernel %s: %w", kernel, err)
 	}
-	defer l.release()
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	if opts.Deterministic {
-		workers = 1
-	}
-	workers = int(min(uint64(workers), grid.count()))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
-	for n := range workers {
+	for n := range l.workers() {
 		wg.Go(func() {
-			wk := &worker{launch: l, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
+			wk := &worker{launch: l, watched: opts.Check != 0 || opts.Count, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
 			if err := wk.work(ctx); err != nil {
 				l.fail(err)
 				cancel()
@@ -104,7 +95,23 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		})
 	}
 	wg.Wait()
+	if l.printf != nil {
+		if err := l.host.printBuffered(l.printf, m.obj.Metadata.Printf); err != nil {
+			l.fail(fmt.Errorf("kernel %s: %w", kernel, err))
+		}
+	}
 	return l.total, l.err
+}
+
+func (l *launch) workers() int {
+	n := l.opts.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	if l.opts.Deterministic {
+		n = 1
+	}
+	return int(min(uint64(n), l.grid.count()))
 }
 
 // fail keeps the first error; that others were cancelled says nothing.
@@ -129,10 +136,6 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
 	case d.Properties.WavefrontSize() != lanes:
 		return fmt.Errorf("waves of %d: only %d are run", d.Properties.WavefrontSize(), lanes)
-	case d.Rsrc1.FloatRound32() != 0 || d.Rsrc1.FloatRound1664() != 0:
-		return errors.New("a rounding mode other than to nearest even is not supported")
-	case d.Rsrc1.FloatDenorm32() != 3 || d.Rsrc1.FloatDenorm1664() != 3:
-		return errors.New("flushing denormal numbers to zero is not supported yet")
 	}
 	l.lds = (d.GroupSegmentFixedSize + l.opts.DynamicLDS + 3) &^ 3
 	table, _ := l.module.dev.table.Processor(l.module.dev.target.Processor)
@@ -153,6 +156,14 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
 	l.registers = int(min(max(l.kernel.VGPRCount, 4), firstAGPR))
+	if l.opts.Check != 0 {
+		l.watch = newWatcher(l)
+	}
+	if l.opts.Check&CheckInit == 0 { // nobody will know what this launch writes
+		for _, r := range l.module.dev.mem.regions() {
+			r.known.Store(true)
+		}
+	}
 	p := l.module.program
 	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
 		return errors.New("its code is not in the code that was loaded")
@@ -176,7 +187,9 @@ func (l *launch) arguments(args [][]byte) error {
 	for _, a := range l.kernel.Args {
 		at := l.kernarg.data[a.Offset : a.Offset+a.Size]
 		if a.Hidden() {
-			l.hidden(a.ValueKind, at)
+			if err := l.hidden(a.ValueKind, at); err != nil {
+				return err
+			}
 			continue
 		}
 		if explicit >= len(args) {
@@ -208,7 +221,7 @@ func (l *launch) arguments(args [][]byte) error {
 
 // hidden fills in an argument that the compiler added (AMDGPUUsage, "Code Object
 // V5 Kernel Argument Metadata"). Those that are not known stay zero.
-func (l *launch) hidden(kind string, at []byte) {
+func (l *launch) hidden(kind string, at []byte) (err error) {
 	put := func(v uint64) {
 		for i := range at {
 			at[i] = byte(v >> (8 * i))
@@ -242,12 +255,47 @@ func (l *launch) hidden(kind string, at []byte) {
 		put(sharedAperture >> 32)
 	case "hidden_dynamic_lds_size":
 		put(uint64(l.opts.DynamicLDS))
+	case "hidden_hostcall_buffer":
+		if err = l.needHost(); err == nil {
+			put(l.host.buffer.base)
+		}
+	case "hidden_printf_buffer":
+		if err = l.needHost(); err != nil {
+			return err
+		}
+		if l.printf, err = l.module.dev.mem.alloc(printfBufferSize, "printf buffer", true); err == nil {
+			l.printf.quiet = true
+			binary.LittleEndian.PutUint32(l.printf.data[4:], printfBufferSize)
+			put(l.printf.base)
+		}
+	case "hidden_heap_v1":
+		var heap *region
+		if heap, err = l.module.dev.heapState(); err == nil {
+			put(heap.base)
+		}
 	}
+	return err
+}
+
+// needHost sets hostcalls up: a packet for each wave that the workers may have
+// running at a time.
+func (l *launch) needHost() (err error) {
+	if l.host == nil {
+		groups := min(uint64(l.workers())*maxActive, l.grid.count())
+		l.host, err = newHost(l, groups*((l.block.count()+lanes-1)/lanes))
+	}
+	return err
 }
 
 func (l *launch) release() {
-	for _, r := range []*region{l.kernarg, l.packet} {
-		_ = l.module.dev.mem.free(Pointer(r.base)) // it was allocated here
+	list := []*region{l.kernarg, l.packet, l.printf}
+	if l.host != nil {
+		list = append(list, l.host.buffer)
+	}
+	for _, r := range list {
+		if r != nil {
+			_ = l.module.dev.mem.free(Pointer(r.base)) // it was allocated here
+		}
 	}
 }
 
@@ -281,6 +329,7 @@ func (l *launch) start(w *wave, g *group) {
 	d, gen := l.kernel.Descriptor, l.module.dev.gen
 	w.pc = l.entry
 	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
+	w.chooseCode()
 	at := uint16(0)
 	put := func(v uint32) {
 		if at < isa.FlatScratch {

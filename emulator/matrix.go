@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -11,16 +12,20 @@ import (
 // shape is a matrix instruction: D = A·B + C for blocks of M×K by K×N.
 type shape struct {
 	m, n, k int
-	out, in string // f32, i32, f64; f32, f16, bf16, i8, f64
-	bits    int    // of an element of A and B
+	out     string    // f32, i32, f64
+	in      [2]string // of A and B: f32, f16, bf16, i8, f64, xf32, fp8, bf8
+	bits    int       // of an element of A and B
+	sparse  bool      // of four elements of a row of A, two are there
 }
 
 // matrixOps are V_MFMA ("CDNA 3" ISA, "Matrix Arithmetic Instructions"; the
 // places of the elements are those of its section "Matrix data layouts"). They
 // do not look at EXEC. Each result is summed up in the order of k, a fused
-// multiply-add at a time; the hardware's order is not published.
+// multiply-add at a time; the hardware's order is not published, nor how it makes
+// xf32 of f32: here to nearest even.
 func matrixOps(names []string) map[string]*operation {
-	form := regexp.MustCompile(`^v_mfma_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_\d+b)?_?(f32|f16|bf16|i8|f64)(?:_1k)?$`)
+	form := regexp.MustCompile(`^v_(s?mfma)c?_(f32|i32|f64)_(\d+)x(\d+)x(\d+)(?:_\d+b)?_?(xf32|f32|f16|bf16|i8|f64|fp8|bf8)(?:_(fp8|bf8))?(?:_1k)?$`)
+	widths := map[string]int{"f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "f64": 64, "fp8": 8, "bf8": 8}
 	ops := map[string]*operation{}
 	for _, name := range names {
 		p := form.FindStringSubmatch(name)
@@ -28,13 +33,18 @@ func matrixOps(names []string) map[string]*operation {
 			continue
 		}
 		number := func(s string) int { n, _ := strconv.Atoi(s); return n } // the pattern allows digits alone
-		s := shape{m: number(p[2]), n: number(p[3]), k: number(p[4]), out: p[1], in: p[5]}
-		s.bits = map[string]int{"f32": 32, "f16": 16, "bf16": 16, "i8": 8, "f64": 64}[s.in]
+		s := shape{m: number(p[3]), n: number(p[4]), k: number(p[5]), out: p[2], in: [2]string{p[6], p[6]}, bits: widths[p[6]], sparse: p[1] == "smfma"}
+		if p[7] != "" {
+			s.in[1] = p[7]
+		}
 		float := 32
 		if s.out == "f64" {
 			float = 64
 		}
 		ops[name] = &operation{results: 1, float: float, run: func(w *wave, i *instr) { w.matrix(i, s) }}
+	}
+	for _, s := range []shape{{m: 16, n: 16, k: 128, out: "f32"}, {m: 32, n: 32, k: 64, out: "f32"}} {
+		ops[fmt.Sprintf("v_mfma_f32_%dx%dx%d_f8f6f4", s.m, s.n, s.k)] = &operation{results: 1, float: 32, run: func(w *wave, i *instr) { w.matrixMixed(i, s) }}
 	}
 	return ops
 }
@@ -43,15 +53,71 @@ func matrixOps(names []string) map[string]*operation {
 // block and the group of columns that l/m says.
 func (w *wave) matrix(i *instr, s shape) {
 	cbsz, abid, blgp := i.inst.Matrix()
-	if blgp != 0 || i.src[0].kind != srcVector || i.src[1].kind != srcVector {
+	if i.src[0].kind != srcVector || i.src[1].kind != srcVector {
 		w.fail(i, "this form of a matrix instruction is not supported yet")
 		return
 	}
-	perLane := int(i.src[0].width) * 32 / s.bits
+	perLane := int(i.src[1].width) * 32 / s.bits
 	groups := s.k / perLane
 	blocks := lanes / (s.m * groups)
-	a := w.elements(&i.src[0], s, perLane, groups, blocks)
-	b := w.elements(&i.src[1], s, perLane, groups, blocks)
+	var a []uint64
+	third := &i.src[2]
+	if s.sparse {
+		if third.kind != srcVector {
+			w.fail(i, "this form of a matrix instruction is not supported yet")
+			return
+		}
+		dense := w.spread(i, s, perLane, cbsz, abid)
+		a = gather(s, perLane, groups, blocks, func(l, e int) uint64 { return dense[l*perLane+e] })
+		cbsz = 0
+		third = &source{kind: srcVector, reg: i.dst, width: i.width}
+	} else {
+		a = gather(s, perLane, groups, blocks, func(l, e int) uint64 { return w.element(&i.src[0], s.bits, l, e) })
+	}
+	b := gather(s, perLane, groups, blocks, func(l, e int) uint64 { return w.element(&i.src[1], s.bits, w.pattern(i, s, blgp, l), e) })
+	from := func(block int) int { return block }
+	if cbsz > 0 {
+		from = func(block int) int { return block>>cbsz<<cbsz | int(abid)&(1<<cbsz-1) }
+	}
+	if s.out == "f64" && blgp != 0 { // it turns signs there
+		turn := func(list []uint64, n uint) {
+			for k := range list {
+				list[k] ^= uint64(blgp>>n&1) << 63
+			}
+		}
+		turn(a, 0)
+		turn(b, 1)
+	}
+	ocp := w.ocp()
+	product := s.product(ocp)
+	w.multiply(i, s, third, blgp, blocks, func(c uint64, block, row, col int) uint64 {
+		x := a[((from(block)*s.m+row)*s.k)%len(a):]
+		y := b[((block*s.n+col)*s.k)%len(b):]
+		return product(c, x[:s.k], y[:s.k])
+	})
+}
+
+// pattern returns the lane whose B lane l uses: BLGP broadcasts or turns parts of
+// a wave ("CDNA 3" ISA, "BLGP").
+func (w *wave) pattern(i *instr, s shape, blgp uint32, l int) int {
+	if s.out == "f64" {
+		return l
+	}
+	switch blgp {
+	case 1: // the first half for both
+		return l & 31
+	case 2: // the second
+		return l&31 | 32
+	case 3: // a quarter on
+		return (l + 16) & 63
+	case 4, 5, 6, 7: // one quarter for all
+		return l&15 | int(blgp-4)*16
+	}
+	return l
+}
+
+// multiply gives each element of the result to f.
+func (w *wave) multiply(i *instr, s shape, acc *source, blgp uint32, blocks int, f func(c uint64, block, row, col int) uint64) {
 	words := 1
 	if s.out == "f64" {
 		words = 2
@@ -60,14 +126,11 @@ func (w *wave) matrix(i *instr, s shape) {
 	for r := range int(i.width) / words {
 		for l := range lanes {
 			block, row, col := s.place(r, l, blocks)
-			from := block
-			if cbsz > 0 {
-				from = block>>cbsz<<cbsz | int(abid)&(1<<cbsz-1)
+			c := w.accumulator(acc, r*words, l, words)
+			if words == 2 && blgp>>2&1 != 0 {
+				c ^= 1 << 63
 			}
-			c := w.accumulator(&i.src[2], r*words, l, words)
-			x := a[((from*s.m+row)*s.k)%len(a):]
-			y := b[((block*s.n+col)*s.k)%len(b):]
-			v := s.dot(c, x[:s.k], y[:s.k])
+			v := f(c, block, row, col)
 			result[r*words*lanes+l] = uint32(v)
 			if words == 2 {
 				result[(r*2+1)*lanes+l] = uint32(v >> 32)
@@ -79,24 +142,77 @@ func (w *wave) matrix(i *instr, s shape) {
 	}
 }
 
-// elements gathers a source as [block][row][k], the bits of each element.
-func (w *wave) elements(src *source, s shape, perLane, groups, blocks int) []uint64 {
+// element takes element e of a lane out of the registers of a source.
+func (w *wave) element(src *source, size, l, e int) uint64 {
+	at := e * size
+	word := func(n int) uint64 { return uint64(w.v[(int(src.reg)+n)%vregs][l]) }
+	v := word(at / 32)
+	if at%32+size > 32 { // of 64 bits, or of 6 and across two registers
+		v |= word(at/32+1) << 32
+	}
+	v >>= at % 32
+	if size == 64 {
+		return v
+	}
+	return v & (1<<size - 1)
+}
+
+// gather puts the elements of a source in the order [block][row][k].
+func gather(s shape, perLane, groups, blocks int, element func(l, e int) uint64) []uint64 {
 	out := make([]uint64, blocks*s.m*groups*perLane)
 	for l := range lanes {
 		row, g := l%s.m, l/s.m
 		block, group := g%blocks, g/blocks
 		for e := range perLane {
-			at := e * s.bits
-			v := uint64(w.v[(int(src.reg)+at/32)%vregs][l]) >> (at % 32)
-			if s.bits == 64 {
-				v |= uint64(w.v[(int(src.reg)+2*e+1)%vregs][l]) << 32
-			} else {
-				v &= 1<<s.bits - 1
-			}
-			out[(block*s.m+row)*s.k+group*perLane+e] = v
+			out[(block*s.m+row)*s.k+group*perLane+e] = element(l, e)
 		}
 	}
 	return out
+}
+
+// spread puts the elements of a sparse A where its indices say: two bits for each,
+// two elements of every four. Where a register has the indices of several
+// instructions, ABID chooses unless CBSZ is set.
+func (w *wave) spread(i *instr, s shape, perLane int, cbsz, abid uint32) []uint64 {
+	out := make([]uint64, lanes*perLane)
+	stored := perLane / 2
+	shift := uint32(0)
+	if size := uint32(2 * stored); cbsz == 0 && size < 32 {
+		shift = abid % (32 / size) * size
+	}
+	for l := range lanes {
+		index := w.v[i.src[2].reg%vregs][l] >> shift
+		for e := range stored {
+			out[l*perLane+e/2*4+int(index>>(2*e)&3)] = w.element(&i.src[0], s.bits, l, e)
+		}
+	}
+	return out
+}
+
+// matrixMixed is V_MFMA_F32_..._F8F6F4: CBSZ and BLGP name the formats of A and B.
+// Both have 32 elements of a row in each lane.
+func (w *wave) matrixMixed(i *instr, s shape) {
+	cbsz, _, blgp := i.inst.Matrix()
+	formats := [...]minifloat{fp8OCP(), bf8OCP(), fp6(), bf6(), fp4()}
+	if int(cbsz) >= len(formats) || int(blgp) >= len(formats) || i.src[0].kind != srcVector || i.src[1].kind != srcVector {
+		w.fail(i, "this form of a matrix instruction is not supported yet")
+		return
+	}
+	const perLane = 32
+	groups := s.k / perLane
+	part := func(n int, f minifloat) []uint64 {
+		return gather(s, perLane, groups, 1, func(l, e int) uint64 {
+			return uint64(u32(float32(f.value(uint32(w.element(&i.src[n], int(f.bits()), l, e))))))
+		})
+	}
+	a, b := part(0, formats[cbsz]), part(1, formats[blgp])
+	w.multiply(i, s, &i.src[2], 0, 1, func(c uint64, _, row, col int) uint64 {
+		sum := f32(uint32(c))
+		for k := range s.k {
+			sum = fma32(f32(uint32(a[row*s.k+k])), f32(uint32(b[col*s.k+k])), sum)
+		}
+		return uint64(u32(sum))
+	})
 }
 
 // place says which element register r of lane l holds.
@@ -125,35 +241,53 @@ func (w *wave) accumulator(s *source, r, l, words int) uint64 {
 	return v
 }
 
-func (s shape) dot(c uint64, a, b []uint64) uint64 {
+// product returns the function that adds the products of two rows to c.
+func (s shape) product(ocp bool) func(c uint64, a, b []uint64) uint64 {
 	switch s.out {
 	case "f64":
-		sum := c
-		for k := range a {
-			sum = u64(math.FMA(f64(a[k]), f64(b[k]), f64(sum)))
+		return func(c uint64, a, b []uint64) uint64 {
+			for k := range a {
+				c = u64(math.FMA(f64(a[k]), f64(b[k]), f64(c)))
+			}
+			return c
 		}
-		return sum
 	case "i32":
-		sum := int32(c)
-		for k := range a {
-			sum += int32(int8(a[k])) * int32(int8(b[k]))
+		return func(c uint64, a, b []uint64) uint64 {
+			sum := int32(c)
+			for k := range a {
+				sum += int32(int8(a[k])) * int32(int8(b[k]))
+			}
+			return uint64(uint32(sum))
 		}
-		return uint64(uint32(sum))
 	}
-	value := func(v uint64) float32 {
-		switch s.in {
+	value := func(in string) func(v uint64) float32 {
+		switch in {
 		case "f16":
-			return float32(fromHalf(uint16(v)))
+			return func(v uint64) float32 { return float32(fromHalf(uint16(v))) }
 		case "bf16":
-			return f32(uint32(v) << 16)
+			return func(v uint64) float32 { return f32(uint32(v) << 16) }
+		case "xf32":
+			return func(v uint64) float32 {
+				u := uint32(v)
+				if u<<1 < 0xff<<24 { // no infinity, no NaN
+					u += 0xfff + u>>13&1
+				}
+				return f32(u &^ 0x1fff)
+			}
+		case "fp8", "bf8":
+			f := eight(ocp, in == "bf8")
+			return func(v uint64) float32 { return float32(f.value(uint32(v))) }
 		}
-		return f32(uint32(v))
+		return func(v uint64) float32 { return f32(uint32(v)) }
 	}
-	sum := f32(uint32(c))
-	for k := range a {
-		sum = fma32(value(a[k]), value(b[k]), sum)
+	x, y := value(s.in[0]), value(s.in[1])
+	return func(c uint64, a, b []uint64) uint64 {
+		sum := f32(uint32(c))
+		for k := range a {
+			sum = fma32(x(a[k]), y(b[k]), sum)
+		}
+		return uint64(u32(sum))
 	}
-	return uint64(u32(sum))
 }
 
 // indexing are the operations that add a register's number to those of the

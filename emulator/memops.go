@@ -69,6 +69,7 @@ type access struct {
 	bytes  uint64 // 1, 2 or a multiple of 4
 	store  bool
 	signed bool
+	lds    bool  // into local memory
 	half   uint8 // D16: 1 the lower half of the register, 2 the upper; stores take it from there
 }
 
@@ -92,6 +93,13 @@ func vectorMemory() map[string]*operation {
 		for name, a := range accesses(prefix+"load_", prefix+"store_") {
 			ops[name] = &operation{run: func(w *wave, i *instr) { w.access(i, a) }}
 		}
+		for name, a := range accesses(prefix+"load_lds_", "") {
+			a.lds = true
+			known := prefix == "global_" && a.bytes != 8 || prefix == "scratch_" && a.bytes <= 4
+			if known && !a.store && a.half == 0 {
+				ops[name] = &operation{run: func(w *wave, i *instr) { w.access(i, a) }}
+			}
+		}
 		if prefix == "scratch_" {
 			continue
 		}
@@ -107,11 +115,8 @@ func vectorMemory() map[string]*operation {
 
 // lanesOf computes the address of each lane. Private ones come without the
 // aperture, as offsets.
-func (w *wave) lanesOf(i *instr) (addr [lanes]uint64, private bool, ok bool) {
+func (w *wave) lanesOf(i *instr, addr *[lanes]uint64) (private bool) {
 	inst := i.inst
-	if inst.Enc == isa.MUBUF {
-		return w.bufferLanes(i)
-	}
 	var va, sa isa.Operand
 	for _, o := range inst.Args() {
 		switch o.Role {
@@ -149,19 +154,41 @@ func (w *wave) lanesOf(i *instr) (addr [lanes]uint64, private bool, ok bool) {
 		for l := range addr {
 			addr[l] = uint64(uint32(addr[l]))
 		}
-		return addr, true, true
+		return true
 	}
-	return addr, false, true
+	return false
+}
+
+// lanesOfAny is lanesOf for MUBUF as well. It is nil when the wave has failed.
+func (w *wave) lanesOfAny(i *instr) *places {
+	p := &w.places
+	if i.inst.Enc == isa.MUBUF {
+		var ok bool
+		if *p, ok = w.bufferLanes(i); !ok {
+			return nil
+		}
+		return p
+	}
+	p.private, p.bounded = w.lanesOf(i, &p.addr), false
+	return p
 }
 
 // scratchDescriptor is the last word of the buffer descriptor of private memory:
 // ADD_TID_ENABLE with an index stride of 64 and elements of 4 bytes.
 const scratchDescriptor = 1<<23 | 3<<21 | 1<<19
 
+// places are the addresses of all lanes, or their offsets in private memory.
+type places struct {
+	addr    [lanes]uint64
+	room    [lanes]uint64 // bytes from there on that a buffer allows
+	private bool
+	bounded bool // room counts
+	words   [4]uint32
+}
+
 // bufferLanes are the addresses of MUBUF ("Vega" ISA, "Buffer Addressing"): of
-// private memory, by the descriptor that start gives a wave, or of a buffer
-// without swizzling.
-func (w *wave) bufferLanes(i *instr) (addr [lanes]uint64, private bool, ok bool) {
+// private memory, by the descriptor that start gives a wave, or of a buffer.
+func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 	inst := i.inst
 	var va, rsrc, so isa.Operand
 	for _, o := range inst.Args() {
@@ -174,12 +201,8 @@ func (w *wave) bufferLanes(i *instr) (addr [lanes]uint64, private bool, ok bool)
 			so = o
 		}
 	}
-	d := w.s[rsrc.Value&124 : rsrc.Value&124+4]
-	private = d[3]&(1<<23) != 0
-	if !private && d[1]>>16 != 0 || inst.IdxEn() {
-		w.fail(i, "buffers with a stride or an index are not supported yet")
-		return addr, false, false
-	}
+	d := w.bufferWords(rsrc.Value)
+	p.words, p.private, p.bounded = d, d[3]&(1<<23) != 0 && d[0] == 0 && d[3] == scratchDescriptor, true
 	soffset := uint64(0)
 	switch {
 	case so.Kind == isa.SGPR:
@@ -188,22 +211,32 @@ func (w *wave) bufferLanes(i *instr) (addr [lanes]uint64, private bool, ok bool)
 		v, _ := constant(so, &operation{})
 		soffset = v
 	}
-	for l := range addr {
-		off := uint64(inst.Offset())
-		if inst.OffEn() {
-			off += uint64(w.v[va.Value][l])
+	base := uint64(d[0]) | uint64(d[1]&0xffff)<<32
+	for l := range p.addr {
+		off, index, reg := uint64(inst.Offset()), uint64(0), va.Value
+		if inst.IdxEn() {
+			index = uint64(w.v[reg%vregs][l])
+			reg++
 		}
-		if private {
-			addr[l] = uint64(uint32(off + soffset/lanes))
+		if inst.OffEn() {
+			off += uint64(w.v[reg%vregs][l])
+		}
+		if p.private {
+			p.addr[l] = uint64(uint32(off + soffset/lanes))
 			continue
 		}
-		addr[l] = uint64(d[0]) | uint64(d[1]&0xffff)<<32 + soffset + off
-		if e := w.exec(); e>>l&1 != 0 && soffset+off >= uint64(d[2]) {
-			w.failLane(i, l, "offset %d of a buffer of %d bytes", soffset+off, d[2])
-			return addr, false, false
+		if d[3]&(1<<23) != 0 { // ADD_TID_ENABLE
+			index += uint64(l)
 		}
+		at, room := bufferPlace(d, index, off, soffset)
+		p.addr[l], p.room[l] = base+at, room
 	}
-	return addr, private, true
+	if p.private && inst.IdxEn() {
+		w.fail(i, "private memory with an index is not supported")
+		return p, false
+	}
+	p.bounded = !p.private
+	return p, true
 }
 
 // privateAt returns where a dword of a lane's private memory lies: dword 0 of
@@ -248,10 +281,12 @@ func (w *wave) shared(i *instr, lane int, addr, n uint64, write bool) ([]byte, b
 }
 
 func (w *wave) access(i *instr, a access) {
-	addr, private, ok := w.lanesOf(i)
-	if !ok {
+	p := w.lanesOfAny(i)
+	if p == nil {
 		return
 	}
+	addr, private := &p.addr, p.private
+	local, lds := w.intoLocal(i, a)
 	reg := dataRegister(i.inst)
 	flat := i.inst.Enc == isa.FLAT && i.inst.Segment() == 0
 	for m := w.exec(); m != 0; m &= m - 1 {
@@ -284,8 +319,23 @@ func (w *wave) access(i *instr, a access) {
 			}
 			getBytes(data, 0, a.bytes, &v)
 		case inPrivate:
+			var ok bool
 			if v, ok = w.readPrivate(i, l, uint64(uint32(at)), a.bytes); !ok {
 				return
+			}
+		case p.bounded && p.room[l] < a.bytes: // a buffer gives zero beyond its end, and takes nothing
+			n := p.room[l] &^ 3
+			if n == 0 {
+				break
+			}
+			r, off := w.global(i, l, at, n, a.store)
+			if r == nil {
+				return
+			}
+			if a.store {
+				storeShared(r.data, off, n, &v)
+			} else {
+				loadShared(r.data, off, n, &v)
 			}
 		default:
 			r, off := w.global(i, l, at, a.bytes, a.store)
@@ -298,7 +348,22 @@ func (w *wave) access(i *instr, a access) {
 			}
 			loadShared(r.data, off, a.bytes, &v)
 		}
-		w.loaded(reg, l, a, &v)
+		switch {
+		case a.store: // beyond the end of a buffer
+		case lds:
+			n := max(a.bytes, 4)
+			mem, ok := w.shared(i, l, local+n*uint64(l), n, true)
+			if !ok {
+				return
+			}
+			if a.signed {
+				shift := 32 - 8*uint(a.bytes)
+				v[0] = uint32(int32(v[0]<<shift) >> shift)
+			}
+			putBytes(mem, 0, n, &v)
+		default:
+			w.loaded(reg, l, a, &v)
+		}
 	}
 }
 
@@ -378,7 +443,18 @@ func atomics32() map[string]func(old, v uint64) uint64 {
 			return o - 1
 		},
 		"add_f32": func(o, v uint64) uint64 { return uint64(u32(f32(uint32(o)) + f32(uint32(v)))) }, "cmpswap": nil,
+		"pk_add_f16": func(o, v uint64) uint64 {
+			return halves(o, v, func(a, b uint32) uint32 { return uint32(toHalf(fromHalf(uint16(a)) + fromHalf(uint16(b)))) })
+		},
+		"pk_add_bf16": func(o, v uint64) uint64 {
+			return halves(o, v, func(a, b uint32) uint32 { return toBrain(fromBrain(a) + fromBrain(b)) })
+		},
 	}
+}
+
+// halves does f to both halves of a word.
+func halves(o, v uint64, f func(a, b uint32) uint32) uint64 {
+	return uint64(f(uint32(o)&0xffff, uint32(v)&0xffff) | f(uint32(o>>16)&0xffff, uint32(v>>16)&0xffff)<<16)
 }
 
 func atomics64() map[string]func(old, v uint64) uint64 {
@@ -397,11 +473,12 @@ func atomics64() map[string]func(old, v uint64) uint64 {
 // atomic does f to the memory of each lane. For a comparison the data is the new
 // value, then the one compared with.
 func (w *wave) atomic(i *instr, n uint64, swap bool, f func(old, v uint64) uint64) {
-	addr, private, ok := w.lanesOf(i)
-	if !ok {
+	p := w.lanesOfAny(i)
+	if p == nil {
 		return
 	}
-	if private {
+	addr := &p.addr
+	if p.private {
 		w.fail(i, "an atomic operation on private memory")
 		return
 	}
@@ -431,11 +508,18 @@ func (w *wave) atomic(i *instr, n uint64, swap bool, f func(old, v uint64) uint6
 		}
 		var mem []byte
 		var off uint64
+		if p.bounded && p.room[l] < n { // nothing is there
+			if result {
+				w.setLane(to, l, n, 0)
+			}
+			continue
+		}
 		switch {
 		case addr[l]%n != 0:
 			w.failLane(i, l, "an atomic operation at 0x%x, which is not aligned to %d bytes", addr[l], n)
 			return
 		case flat && addr[l]>>32 == sharedAperture>>32:
+			var ok bool
 			if mem, ok = w.shared(i, l, uint64(uint32(addr[l])), n, true); !ok {
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -33,6 +34,11 @@ type region struct {
 	data  []byte
 	name  string
 	write bool
+	heap  bool // a kernel allocated it
+	quiet bool // no race is looked for: it is shared with the host, or nobody writes
+
+	known atomic.Bool                  // all of it may be read: the host has had its bytes, or a launch that was not checked
+	words map[uint64]*[pageWords]uint8 // what checked launches have written, by word; the lock of the memory guards it
 }
 
 func newRegion(base, size uint64, name string, write bool) *region {
@@ -42,47 +48,108 @@ func newRegion(base, size uint64, name string, write bool) *region {
 }
 
 // memory is the global memory of a device: regions in the order of their
-// addresses, with gaps between them. Regions come and go between launches;
-// during one the list does not change.
+// addresses, with gaps between them. Regions come and go, during a launch too:
+// the list is replaced, never changed, so that nobody waits who reads it.
 type memory struct {
-	mu      sync.Mutex
-	regions []*region
-	next    uint64
+	mu   sync.Mutex
+	list atomic.Pointer[[]*region]
+	next uint64
+	heap uint64 // bytes that kernels have allocated
+}
+
+func (m *memory) regions() []*region {
+	if list := m.list.Load(); list != nil {
+		return *list
+	}
+	return nil
 }
 
 func (m *memory) alloc(size uint64, name string, write bool) (*region, error) {
+	return m.allocAligned(size, guard, name, write)
+}
+
+// allocAligned allocates at a multiple of a power of two, 64 KiB or more.
+func (m *memory) allocAligned(size, align uint64, name string, write bool) (*region, error) {
 	if size > maxAlloc {
 		return nil, fmt.Errorf("allocation of %d bytes: at most %d", size, uint64(maxAlloc))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.add(size, align, name, write), nil
+}
+
+func (m *memory) add(size, align uint64, name string, write bool) *region {
 	if m.next == 0 {
 		m.next = globalBase
 	}
+	m.next = (m.next + align - 1) &^ (align - 1)
 	r := newRegion(m.next, size, name, write)
+	r.known.Store(true)
 	m.next += (size+guard-1)/guard*guard + guard
-	m.regions = append(m.regions, r) // addresses only grow
-	return r, nil
+	list := append(m.regions(), r) // addresses only grow; readers know how long theirs is
+	m.list.Store(&list)
+	return r
 }
 
 func (m *memory) free(p Pointer) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.regions, func(r *region) bool { return r.base == uint64(p) })
+	return m.remove(p, false)
+}
+
+func (m *memory) remove(p Pointer, heap bool) error {
+	list := m.regions()
+	i := slices.IndexFunc(list, func(r *region) bool { return r.base == uint64(p) && (r.heap || !heap) })
 	if i < 0 {
 		return fmt.Errorf("no allocation begins at 0x%x", uint64(p))
 	}
-	m.regions = slices.Delete(slices.Clone(m.regions), i, i+1)
+	if list[i].heap {
+		m.heap -= list[i].size
+	}
+	list = slices.Delete(slices.Clone(list), i, i+1)
+	m.list.Store(&list)
 	return nil
+}
+
+// heapLimit bounds what kernels allocate on a device.
+const heapLimit = 1 << 30
+
+// malloc allocates for a kernel. Slabs of the device libraries' allocator must
+// be aligned to their size. It returns 0 when there is no memory left.
+func (m *memory) malloc(size uint64) uint64 {
+	const slab = 1 << 21
+	align := uint64(guard)
+	if size == slab {
+		align = slab
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if size == 0 || size > heapLimit-m.heap {
+		return 0
+	}
+	r := m.add(size, align, fmt.Sprintf("allocation of %d bytes by the kernel", size), true)
+	r.heap = true
+	r.known.Store(false)
+	m.heap += size
+	return r.base
+}
+
+// mfree gives back what malloc returned. A wrong address is ignored, as ROCm's
+// runtime does.
+func (m *memory) mfree(addr uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_ = m.remove(Pointer(addr), true)
 }
 
 // find returns the region with this address, or nil.
 func (m *memory) find(addr uint64) *region {
-	i := sort.Search(len(m.regions), func(i int) bool { return m.regions[i].base > addr }) - 1
-	if i < 0 || addr-m.regions[i].base >= m.regions[i].size {
+	list := m.regions()
+	i := sort.Search(len(list), func(i int) bool { return list[i].base > addr }) - 1
+	if i < 0 || addr-list[i].base >= list[i].size {
 		return nil
 	}
-	return m.regions[i]
+	return list[i]
 }
 
 var errUnmapped = errors.New("nothing is allocated there")
@@ -93,6 +160,7 @@ func (m *memory) bytes(p Pointer, n uint64) ([]byte, error) {
 	if r == nil {
 		return nil, fmt.Errorf("0x%x: %w", uint64(p), errUnmapped)
 	}
+	r.known.Store(true)
 	off := uint64(p) - r.base
 	if n > r.size-off {
 		return nil, fmt.Errorf("0x%x: %d bytes: %s ends after %d", uint64(p), n, r.name, r.size-off)

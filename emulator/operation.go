@@ -26,6 +26,8 @@ type operation struct {
 	compare func(a, b *vec) uint64
 	relate  func(a, b uint64) bool
 	exec    bool // a comparison that writes EXEC as well
+
+	saturated *operation // integers: what CLAMP makes of it
 }
 
 // operations lists what is supported, by mnemonic.
@@ -36,13 +38,14 @@ var operations = sync.OnceValue(func() map[string]*operation {
 		return all // nothing could be decoded either
 	}
 	for _, list := range []map[string]*operation{
-		scalarOps(), scalarFlow(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
+		scalarOps(), scalarFlow(), scalarMedia(), media(), scalarStores(), localMore(), formatted(), floatDots(), narrowFloats(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
 		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(), indexing(), matrixOps(names),
 	} {
 		for name, op := range list {
 			all[name] = op
 		}
 	}
+	saturateOps(all)
 	return all
 })
 
@@ -57,14 +60,19 @@ func Supported() []string {
 
 // bind chooses the function that runs an instruction.
 func (op *operation) bind(i *instr) {
-	plain := !i.cross && !i.clamp && i.omod == 0 && i.inst.OpSel() == 0
+	plain := !i.careful && !i.cross && !i.clamp && i.omod == 0 && i.inst.OpSel() == 0
 	for n := range i.src {
 		s := &i.src[n]
 		plain = plain && !s.neg && !s.abs && !s.sext
 	}
 	i.plain = plain
-	if i.clamp && op.float == 0 && op.run == nil && op.compare == nil && op.relate == nil {
-		i.run = unsupported // saturation of integers
+	if i.clamp && op.float == 0 && op.compare == nil && op.relate == nil { // a comparison signals
+		if op.saturated == nil {
+			i.run = unsupported
+			return
+		}
+		i.clamp, i.op = false, op.saturated
+		op.saturated.bind(i)
 		return
 	}
 	switch {

@@ -87,10 +87,6 @@ func packed() map[string]*operation {
 // packed16 does f to the lower and the upper halves that OP_SEL and OP_SEL_HI
 // choose.
 func (w *wave) packed16(i *instr, float bool, f func(a, b, c uint16) uint16) {
-	if i.clamp && !float { // saturation of integers
-		unsupported(w, i)
-		return
-	}
 	inst := i.inst
 	sel := [2]uint32{inst.OpSel(), inst.OpSelHi()}
 	neg := [2]uint32{inst.Neg(), inst.NegHi()}
@@ -112,7 +108,17 @@ func (w *wave) packed16(i *instr, float bool, f func(a, b, c uint16) uint16) {
 					v[n] ^= 1 << 15
 				}
 			}
+			if i.careful {
+				for n := range v {
+					if in, _ := w.flushes(16); in {
+						v[n] = uint16(flushed(halfFormat(), uint64(v[n])))
+					}
+				}
+			}
 			out[h] = f(v[0], v[1], v[2])
+			if i.careful {
+				out[h] = uint16(w.settle(i, uint64(out[h]), [3]uint64{uint64(v[0]), uint64(v[1]), uint64(v[2])}))
+			}
 			if i.clamp {
 				out[h] = toHalf(min(max(fromHalf(out[h]), 0), 1))
 			}
@@ -156,7 +162,19 @@ func (w *wave) packed32(i *instr, f func(d, a, b, c *vec)) {
 				}
 			}
 		}
+		if i.careful {
+			for n := range v {
+				w.tmp[3+n] = *v[n]
+				v[n] = &w.tmp[3+n]
+				w.flushInput(v[n], 32)
+			}
+		}
 		f(&t[h], v[0], v[1], v[2])
+		if i.careful {
+			for l := range t[h] {
+				t[h][l] = uint32(w.settle(i, uint64(t[h][l]), [3]uint64{uint64(v[0][l]), uint64(v[1][l]), uint64(v[2][l])}))
+			}
+		}
 		w.output(i, &t[h])
 	}
 	merge(&w.v[i.dst%vregs], &t[0], w.exec())
@@ -190,7 +208,17 @@ func (w *wave) mix(i *instr, part int) {
 				v[n] = -v[n]
 			}
 		}
+		if i.careful {
+			if in, _ := w.flushes(32); in {
+				for n := range v {
+					v[n] = f32(uint32(flushed(single(), uint64(u32(v[n])))))
+				}
+			}
+		}
 		r := fma32(v[0], v[1], v[2])
+		if i.careful {
+			r = f32(uint32(w.settle(i, uint64(u32(r)), [3]uint64{uint64(u32(v[0])), uint64(u32(v[1])), uint64(u32(v[2]))})))
+		}
 		if i.clamp {
 			r = min(max(r, 0), 1)
 		}

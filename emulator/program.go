@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
@@ -13,6 +14,12 @@ import (
 type program struct {
 	base uint64 // address of the first word, relative to the object
 	code []instr
+
+	once  sync.Once
+	other []instr // see careful
+
+	watchOnce sync.Once
+	watch     []notes // see watched
 }
 
 // instr is one instruction, ready to run.
@@ -31,6 +38,12 @@ type instr struct {
 	target int32 // of a branch
 	imm    int64 // an offset, or the number of the instruction
 	inst   *isa.Inst
+
+	// Of the copy of the code that looks at MODE.
+	careful  bool
+	rounds   bool    // the result is rounded
+	result   int     // bits of a result that is a float
+	directed exactly // nil: it rounds to nearest even alone
 }
 
 const maxCode = 1 << 26 // bytes

@@ -68,10 +68,32 @@ func runModified(w *wave, i *instr) {
 		op.v3(d, in[0], in[1], in[2])
 	default:
 		*d = w.v[i.dst%vregs]
+		if i.careful {
+			w.flushInput(d, op.float)
+			w.tmp[2] = *d
+			in[2] = &w.tmp[2]
+		}
 		op.vt(d, in[0], in[1])
+	}
+	if i.careful {
+		w.settleAll(i, d, in, mask)
 	}
 	w.output(i, d)
 	w.store(i, d, mask)
+}
+
+// settleAll settles the lanes of a result of 32 bits.
+func (w *wave) settleAll(i *instr, d *vec, in [3]*vec, mask uint64) {
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros64(m) & 63
+		var v [3]uint64
+		for n := range v {
+			if in[n] != nil {
+				v[n] = uint64(in[n][l])
+			}
+		}
+		d[l] = uint32(w.settle(i, uint64(d[l]), v))
+	}
 }
 
 // modified returns source n in all lanes as DPP, SDWA and the signs make it. DPP
@@ -94,6 +116,9 @@ func (w *wave) modified(i *instr, n int, mask *uint64) *vec {
 		}
 	}
 	sign(t, s, i.op.float)
+	if i.careful {
+		w.flushInput(t, i.op.float)
+	}
 	return t
 }
 
@@ -147,7 +172,9 @@ func (w *wave) output(i *instr, d *vec) {
 	}
 }
 
-func outputLane(i *instr, v uint64) uint64 {
+func outputLane(i *instr, v uint64) uint64 { return outputAs(i, i.op.float, v) }
+
+func outputAs(i *instr, float int, v uint64) uint64 {
 	factor := [...]float64{1, 2, 4, 0.5}[i.omod&3]
 	clamp := func(f float64) float64 {
 		f *= factor
@@ -159,7 +186,7 @@ func outputLane(i *instr, v uint64) uint64 {
 		}
 		return f
 	}
-	switch i.op.float {
+	switch float {
 	case 16:
 		return uint64(toHalf(clamp(fromHalf(uint16(v)))))
 	case 32:
@@ -222,11 +249,7 @@ func runLanes(w *wave, i *instr) {
 			continue
 		}
 		hi[n] = &w.tmp[7]
-		if i.cross || s.neg || s.abs || i.inst.OpSel() != 0 {
-			float := op.float
-			if float == 64 {
-				float = 32 // f64 made of f32
-			}
+		if i.careful || i.cross || s.neg || s.abs || i.inst.OpSel() != 0 {
 			lo[n] = w.modified(i, n, &mask)
 		} else {
 			lo[n] = w.vector(s, &w.tmp[n])
@@ -255,7 +278,13 @@ func runLanes(w *wave, i *instr) {
 				in[2] |= uint64(w.v[(i.dst+1)%vregs][l]) << 32
 			}
 		}
+		if i.careful {
+			w.flushDouble(i, &in)
+		}
 		v := op.lane(in[0], in[1], in[2])
+		if i.careful {
+			v = w.settle(i, v, in)
+		}
 		if i.clamp || i.omod != 0 {
 			v = outputLane(i, v)
 		}
@@ -270,6 +299,18 @@ func runLanes(w *wave, i *instr) {
 	}
 	if sdwa {
 		w.store(i, &w.tmp[6], mask)
+	}
+}
+
+// flushDouble makes zeros of the denormal numbers among sources of 64 bits.
+func (w *wave) flushDouble(i *instr, in *[3]uint64) {
+	if flush, _ := w.flushes(64); !flush || i.op.float != 64 {
+		return
+	}
+	for n := range in {
+		if i.src[n].width == 2 || n == 2 && i.op.tied {
+			in[n] = flushed(double(), in[n])
+		}
 	}
 }
 
@@ -316,6 +357,11 @@ func runRelate(w *wave, i *instr) {
 					in[n] ^= 1 << 63
 				}
 			}
+		}
+		if i.careful {
+			three := [3]uint64{in[0], in[1]}
+			w.flushDouble(i, &three)
+			in[0], in[1] = three[0], three[1]
 		}
 		result |= bit(i.op.relate(in[0], in[1])) << l
 	}

@@ -49,7 +49,7 @@ func vectorFloat() map[string]*operation {
 		}},
 		"v_mad_f32": {results: 1, float: 32, v3: func(d, a, b, c *vec) {
 			for l := range d {
-				d[l] = u32(float32(f32(a[l])*f32(b[l])) + f32(c[l]))
+				d[l] = u32(product(f32(a[l]), f32(b[l])) + f32(c[l]))
 			}
 		}},
 		"v_fmamk_f32": {results: 1, float: 32, v3: func(d, a, b, c *vec) {
@@ -64,12 +64,12 @@ func vectorFloat() map[string]*operation {
 		}},
 		"v_madmk_f32": {results: 1, float: 32, v3: func(d, a, b, c *vec) {
 			for l := range d {
-				d[l] = u32(float32(f32(a[l])*f32(b[l])) + f32(c[l]))
+				d[l] = u32(product(f32(a[l]), f32(b[l])) + f32(c[l]))
 			}
 		}},
 		"v_madak_f32": {results: 1, float: 32, v3: func(d, a, b, c *vec) {
 			for l := range d {
-				d[l] = u32(float32(f32(a[l])*f32(b[l])) + f32(c[l]))
+				d[l] = u32(product(f32(a[l]), f32(b[l])) + f32(c[l]))
 			}
 		}},
 		"v_fmac_f32": {results: 1, float: 32, vt: func(d, a, b *vec) {
@@ -79,7 +79,7 @@ func vectorFloat() map[string]*operation {
 		}},
 		"v_mac_f32": {results: 1, float: 32, vt: func(d, a, b *vec) {
 			for l := range d {
-				d[l] = u32(float32(f32(a[l])*f32(b[l])) + f32(d[l]))
+				d[l] = u32(product(f32(a[l]), f32(b[l])) + f32(d[l]))
 			}
 		}},
 		"v_min3_f32": {results: 1, float: 32, v3: func(d, a, b, c *vec) {

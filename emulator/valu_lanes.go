@@ -43,6 +43,7 @@ func vectorBits() map[string]*operation {
 	dots(ops)
 	half("v_mad_u16", func(a, b, c uint16) uint16 { return a*b + c })
 	half("v_mad_legacy_u16", func(a, b, c uint16) uint16 { return a*b + c })
+	half("v_mad_legacy_i16", func(a, b, c uint16) uint16 { return a*b + c })
 	half("v_mad_i16", func(a, b, c uint16) uint16 { return a*b + c })
 	return ops
 }
@@ -74,16 +75,7 @@ func dots(ops map[string]*operation) {
 		{"v_dot2c_i32_i16", 16, true, true}, {"v_dot4c_i32_i8", 8, true, true}, {"v_dot8c_i32_i4", 4, true, true},
 	} {
 		ops[d.name] = &operation{results: 1, tied: d.tied, lane: func(a, b, c uint64) uint64 {
-			sum := int64(int32(c))
-			for n := uint(0); n < 32; n += d.bits {
-				x, y := uint32(a>>n)<<(32-d.bits), uint32(b>>n)<<(32-d.bits)
-				if d.signed {
-					sum += int64(int32(x)>>(32-d.bits)) * int64(int32(y)>>(32-d.bits))
-				} else {
-					sum += int64(x>>(32-d.bits)) * int64(y>>(32-d.bits))
-				}
-			}
-			return uint64(uint32(sum))
+			return uint64(uint32(dotOf(a, b, d.bits, d.signed) + int64(int32(c))))
 		}}
 	}
 }

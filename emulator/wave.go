@@ -28,18 +28,20 @@ const (
 	atBarrier
 	ended
 	faulted
+	asleep // runs on when its turn comes again
 )
 
 // wave is 64 work-items that run in step. Only its worker touches it.
 type wave struct {
-	s     [128]uint32 // scalar registers, special ones included, numbered as encoded
-	scc   uint32      // 0 or 1
-	pc    int32       // in words from the start of the program
-	mode  uint32      // hwreg MODE
-	state state
-	v     *[vregs]vec
-	tmp   [8]vec // of one instruction; the last is always zero
-	spare [2]vec
+	s      [128]uint32 // scalar registers, special ones included, numbered as encoded
+	scc    uint32      // 0 or 1
+	pc     int32       // in words from the start of the program
+	mode   uint32      // hwreg MODE
+	state  state
+	v      *[vregs]vec
+	tmp    [8]vec // of one instruction; the last is always zero
+	spare  [2]vec
+	places places // of one memory instruction
 
 	group   *group
 	code    []instr
@@ -50,6 +52,9 @@ type wave struct {
 	fault   *Fault
 	left    int64 // instructions of this turn
 	count   *Counters
+
+	pending []pending // of a launch that is checked
+	list    []touch
 }
 
 func (w *wave) pair(reg uint16) uint64 {

@@ -22,6 +22,7 @@ type group struct {
 	size   uint32 // of lds, in bytes
 	waves  []*wave
 	rounds int
+	own    ownMemory // of a launch that is checked
 }
 
 // worker runs work-groups on one core.
@@ -31,6 +32,7 @@ type worker struct {
 	counters Counters
 	idle     []*group // done: their memory is used again
 	waves    []*wave
+	watched  bool // the launch is checked or counted
 }
 
 func (wk *worker) work(ctx context.Context) error {
@@ -74,12 +76,29 @@ func (wk *worker) round(g *group) (done bool, err error) {
 	live, waiting := 0, 0
 	for k := range n {
 		w := g.waves[(first+k)%n]
+		if w.state == asleep {
+			w.state = running
+		}
 		if w.state == running {
-			w.step(turn)
+			if wk.watched {
+				w.stepWatched(turn)
+			} else {
+				w.step(turn)
+			}
 			ran := turn - w.left
 			wk.counters.Instructions += ran
 			if err := wk.launch.spend(ran); err != nil {
 				return false, err
+			}
+			if h := wk.launch.host; h != nil {
+				served, err := h.serve()
+				if err != nil {
+					return false, err
+				}
+				if served {
+					g.rounds = 0 // it has not waited for another work-group
+				}
+				w.last = nil // it may have been freed
 			}
 			if w.state == faulted {
 				return false, w.fault
@@ -93,6 +112,9 @@ func (wk *worker) round(g *group) (done bool, err error) {
 		}
 	}
 	if live > 0 && waiting == live {
+		if k := wk.launch.watch; k != nil {
+			k.barrier(g)
+		}
 		for _, w := range g.waves {
 			if w.state == atBarrier {
 				w.state = running
@@ -114,7 +136,7 @@ func (wk *worker) group(n uint64) *group {
 	}
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
-	g.rounds = 0
+	g.rounds, g.own = 0, ownMemory{}
 	count := int((l.block.count() + lanes - 1) / lanes)
 	g.waves = g.waves[:0]
 	for i := range count {

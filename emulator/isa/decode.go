@@ -69,6 +69,9 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 	enc := slices.IndexFunc(d.table.encodings, func(x layout.Encoding) bool { return x.Name == e.Name })
 	r := d.rows[enc][e.RowOf(word)]
 	if r == nil {
+		r = d.fp8Row(Encoding(enc), e, word)
+	}
+	if r == nil {
 		return Inst{}, fmt.Errorf("0x%08x: no %s instruction of %s", first, e.Name, d.Processor())
 	}
 	inst := Inst{Op: r.op, Enc: Encoding(enc), Size: r.size, N: uint8(len(r.operands)), Target: d.target, Word: word, row: r}

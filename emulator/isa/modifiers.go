@@ -153,7 +153,7 @@ func (i *Inst) sdwa(b *strings.Builder) {
 	names := [...]string{"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "?"}
 	dst, unused, src0, src1 := i.SDWA()
 	i.clampOMod(b)
-	if i.Enc != SDWAC && i.N > 0 {
+	if i.Enc != SDWAC && i.N > 0 && !i.sourceAlone() {
 		fmt.Fprintf(b, " dst_sel:%s dst_unused:%s", names[dst], [...]string{"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?"}[unused])
 	}
 	if i.sources() > 0 {

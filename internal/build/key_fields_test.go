@@ -398,6 +398,7 @@ func TestEveryFieldOfAComponentReachesTheKeyOrIsHarmless(t *testing.T) {
 		"License":   "goes into the bill of materials, which is made with the bundle",
 		"Homepage":  "goes into the bill of materials, which is made with the bundle",
 		"Presets":   "only switches",
+		"Default":   "only switches",
 		"When":      "only switches",
 		"Because":   "only shown",
 		"Planned":   "only switches",

@@ -19,7 +19,8 @@ import (
 )
 
 // TestMain is also the program that is to be stopped: it runs a child that is
-// deaf to every polite signal and ends as a verb does.
+// deaf to every polite signal and ends as a verb does. The child ends by itself
+// after a while, so that a test that finds it alive says so and does not hang.
 func TestMain(m *testing.M) {
 	if os.Getenv("INTERRUPT_TEST") == "" {
 		// What is caught here has its usual effect on the programs that are
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 		}()
 	}
 	_, err := child.Run(ctx, child.Command{
-		Path: "/bin/sh", Args: []string{"-c", `exec 2> /dev/null; trap "" INT TERM HUP; echo ready $$; sleep 1000; :`},
+		Path: "/bin/sh", Args: []string{"-c", `exec 2> /dev/null; trap "" INT TERM HUP; echo ready $$; sleep 100; :`},
 		Env: []string{"PATH=/usr/bin:/bin"}, Output: os.Stdout,
 		Files: []*os.File{os.Stdout}, // so that the test sees when the last has ended
 	})

@@ -116,12 +116,18 @@ func (r *resolver) decide(host string, forBuild bool) error {
 		}
 		c.forBuild = forBuild || c.component.BuildOnly
 		c.id = nodeID(c.component, host)
-		if old := r.choices[c.id]; old != nil && (forBuild || old.blocked == "") {
+		old := r.choices[c.id]
+		if old != nil && (forBuild || old.blocked == "" && (old.on || c.component.Default == "")) {
 			continue
 		}
-		r.wish(c)
+		if err := r.wish(c, env); err != nil {
+			return err
+		}
 		if err := r.possible(c, env); err != nil {
 			return err
+		}
+		if old != nil && old.blocked == "" && (!c.on || c.blocked != "") {
+			continue // no other host has it on by default either
 		}
 		switch {
 		case forBuild && !c.component.BuildOnly:
@@ -209,12 +215,27 @@ func (c *choice) reason() string {
 	return "needed by " + strings.Join(c.pulledBy, ", ")
 }
 
-// wish applies preset, group and component toggles, the most specific last.
-func (r *resolver) wish(c *choice) {
+// wish applies preset, group and component toggles, the most specific last. A
+// preset counts for the hosts that the component's own default names.
+func (r *resolver) wish(c *choice, env expr.Env) error {
 	cfg := r.config()
 	c.why = fmt.Sprintf("not in preset %s", cfg.Preset)
 	if slices.Contains(c.component.Presets, string(cfg.Preset)) {
 		c.on, c.why = true, fmt.Sprintf("preset %s", cfg.Preset)
+		if src := c.component.Default; src != "" {
+			e, err := r.parseWhen(src)
+			if err != nil {
+				return located(c.component.At("default"), "%v", err)
+			}
+			if c.on, err = e.Eval(env); err != nil {
+				return located(c.component.At("default"), "%v", err)
+			}
+			if c.on {
+				c.why += ", by default where " + src
+			} else {
+				c.why = "off by default: " + e.Explain(env)
+			}
+		}
 	}
 	say := func(path string, on bool) {
 		c.on, c.forced, c.said = on, !on, path
@@ -229,6 +250,7 @@ func (r *resolver) wish(c *choice) {
 	if t, said := cfg.Components[c.component.Name]; said && t.Enabled != nil {
 		say("components."+c.component.Name, *t.Enabled)
 	}
+	return nil
 }
 
 // possible evaluates the component's own conditions and picks the provider.

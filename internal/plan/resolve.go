@@ -198,6 +198,9 @@ func (r *resolver) names() error {
 		if _, err := r.parseWhen(c.When); err != nil {
 			errs = append(errs, located(c.At("when"), "%v", err))
 		}
+		if _, err := r.parseWhen(c.Default); err != nil {
+			errs = append(errs, located(c.At("default"), "%v", err))
+		}
 		for i, p := range c.Providers {
 			if _, err := r.parseWhen(p.When); err != nil {
 				errs = append(errs, located(c.At(fmt.Sprintf("providers[%d].when", i)), "%v", err))

@@ -53,6 +53,53 @@ func TestTheMostSpecificToggleWins(t *testing.T) {
 	}
 }
 
+// A preset counts for the hosts that default names; toggles have the last word.
+func TestDefaultLimitsThePresetsToHosts(t *testing.T) {
+	const mac, linux = "a@darwin-arm64", "a@linux-amd64"
+	const off = linux + `: off by default: host.os == "darwin" is false (host.os is "linux")`
+	for _, c := range []struct {
+		config string
+		want   []string
+	}{
+		{"", []string{mac, off}},
+		{"preset: minimal\n", []string{mac + ": not in preset minimal", linux + ": not in preset minimal"}},
+		{"groups: {TEST: on}\n", []string{mac, linux}},
+		{"groups: {TEST: off}\n", []string{mac + ": groups.TEST is off", linux + ": groups.TEST is off"}},
+		{"components: {a: off}\n", []string{mac + ": components.a is off", linux + ": components.a is off"}},
+		{"groups: {TEST: off}\ncomponents: {a: on}\n", []string{mac, linux}},
+	} {
+		f := files{"therock.yaml": config("hosts: [darwin-arm64, native]\n" + c.config)}.
+			component("a", "presets: [compiler]", `default: host.os == "darwin"`)
+		wantStates(t, f.resolve(t), c.want...)
+	}
+	f := files{"therock.yaml": config("hosts: [darwin-arm64]\n")}.component("a", "presets: [compiler]", `default: host.os == "darwin"`)
+	if n := f.resolve(t).Node(mac); n.Why != `preset compiler, by default where host.os == "darwin"` {
+		t.Errorf("why %q", n.Why)
+	}
+	f.component("a", "presets: [compiler]", `default: host.system == "darwin"`)
+	for _, more := range []string{"", "preset: minimal\n"} { // a mistake that this plan does not meet too
+		f["therock.yaml"] = config(more)
+		if err := f.fails(t); !strings.Contains(err.Error(), "host.system") {
+			t.Errorf("a mistake in default gives %v", err)
+		}
+	}
+}
+
+// An artifact for any host is on as soon as one host has it on by default,
+// whichever is named first; what it needs is then switched on for that one.
+func TestAnArtifactForAnyHostFollowsTheHostThatWantsIt(t *testing.T) {
+	for _, hosts := range []string{"native, darwin-arm64", "darwin-arm64, native"} {
+		f := files{"therock.yaml": config("hosts: [" + hosts + "]\n")}.
+			component("a", "artifact: any", "presets: [compiler]", `default: host.os == "darwin"`, "needs: {runtime: [low]}").component("low")
+		wantStates(t, f.resolve(t), "a@any", "low@darwin-arm64", "low@linux-amd64: not in preset compiler")
+	}
+	f := files{}.component("a", "artifact: any", "presets: [compiler]", `default: host.os == "darwin"`)
+	wantStates(t, f.resolve(t), `a@any: off by default: host.os == "darwin" is false (host.os is "linux")`)
+	// For a Linux host with a Mac build machine it is nobody's wish.
+	f["therock.yaml"] = config("hosts: [linux-arm64, native]\n")
+	wantStates(t, f.resolve(t), `a@any: off by default: host.os == "darwin" is false (host.os is "linux")`)
+}
+
 func TestNeedsAreSwitchedOnAndSayForWhom(t *testing.T) {
 	f := files{}.component("top", "presets: [compiler]", "needs: {build: [mid], runtime: [low]}").
 		component("side", "presets: [compiler]", "needs: {runtime: [low]}").

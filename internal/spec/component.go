@@ -29,6 +29,10 @@ type Component struct {
 	Sysroot string `yaml:"sysroot" sm:"enum=linux|darwin"`
 	// Presets lists the presets that switch the component on.
 	Presets []string `yaml:"presets"`
+	// Default is a condition (package expr) that limits the presets to the hosts
+	// for which it holds; on all others the component is off until a toggle asks
+	// for it. When says what can be, Default only what is meant.
+	Default string `yaml:"default"`
 	// When is a condition (package expr) that must hold for a host; Because
 	// says in words why the component is off when it does not.
 	When    string `yaml:"when"`

@@ -123,6 +123,9 @@ func (f *files) loadComponent(file string) (*Component, error) {
 	if len(c.Providers) == 0 && c.Planned == "" && c.When == "" {
 		return nil, &yamlx.Error{File: file, Line: 1, Col: 1, Msg: "the component has no providers: say how it is obtained, or with planned why it cannot be yet"}
 	}
+	if c.Default != "" && len(c.Presets) == 0 {
+		return nil, located(c.At("default"), "default says for which hosts the presets count, and presets is empty")
+	}
 	return c, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -69,24 +68,8 @@ func (s *Stub) Run(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(r.BuildDir, "stubs"), 0o755); err != nil {
+	if err := stub.Write(ctx, filepath.Join(r.BuildDir, "stubs"), files); err != nil {
 		return err
-	}
-	root, err := os.OpenRoot(filepath.Join(r.BuildDir, "stubs"))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := root.MkdirAll(filepath.Dir(filepath.FromSlash(f.Name)), 0o755); err != nil {
-			return err
-		}
-		if err := root.WriteFile(filepath.FromSlash(f.Name), f.Data, 0o644); err != nil {
-			return err
-		}
 	}
 	for _, l := range libs {
 		fmt.Fprintf(r.Output, "+ stub of lib%s %s: %d functions\n", l.Name, l.Version, len(l.Functions))

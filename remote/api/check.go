@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -96,7 +97,7 @@ func (c *checker) names() {
 		path := yamlx.Field("enums", e.Key)
 		for _, v := range e.Value.Values {
 			at := yamlx.Field(path+".values", v.Key)
-			switch low, high := valueRange(e.Value.Unsigned); {
+			switch low, high := valueRange(&e.Value); {
 			case !cName.MatchString(v.Key):
 				c.errorf(at, "%q is no name of C", v.Key)
 			case values[v.Key] != "":
@@ -129,8 +130,11 @@ func (f *Function) Symbol(name string) string {
 	return name
 }
 
-func valueRange(unsigned bool) (low, high int64) {
-	if unsigned {
+func valueRange(e *Enum) (low, high int64) {
+	switch {
+	case e.Wide:
+		return math.MinInt64, math.MaxInt64
+	case e.Unsigned:
 		return 0, 1<<32 - 1
 	}
 	return -1 << 31, 1<<31 - 1
@@ -175,6 +179,9 @@ func (c *checker) record(name string, r *Record) {
 	if r.Align&(r.Align-1) != 0 || r.Size%r.Align != 0 {
 		c.errorf(path, "size %d and alignment %d do not go together", r.Size, r.Align)
 		return
+	}
+	if r.Packed && r.Align != 1 {
+		c.errorf(path, "%s is packed and cannot be aligned to %d", name, r.Align)
 	}
 	if c.inside(name, name, map[string]bool{}) {
 		c.errorf(path, "%s holds itself", name)
@@ -419,6 +426,9 @@ func (c *checker) handle(item *yamlx.Item[Handle]) {
 	}
 	if h.Owner != "" && (c.handles[h.Owner] == nil || h.Owner == item.Key) {
 		c.unknown(path+".owner", "handle", h.Owner, keysOf(c.handles))
+	}
+	if h.Lasting && (h.Owner != "" || len(h.Destroy) > 0) {
+		c.errorf(path+".lasting", "%s ends: its owner or a function ends it", item.Key)
 	}
 	for _, s := range h.States {
 		if c.enums[s.Value] == nil {

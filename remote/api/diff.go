@@ -126,9 +126,44 @@ func (d *differ) function(name string, f, g *Function) {
 	if a, b := d.spell(d.old, f.Returns), d.spell(d.new, g.Returns); a != b {
 		d.breaks("function %s returns %s, and returned %s", name, b, a)
 	}
-	if !d.sameParams(f.Params, g.Params) || f.Variadic != g.Variadic {
+	if len(f.Params) != len(g.Params) || f.Variadic != g.Variadic {
 		d.breaks("function %s takes (%s), and took (%s)", name, signature(g.Params), signature(f.Params))
+		return
 	}
+	for i := range f.Params {
+		p, q := &f.Params[i], &g.Params[i]
+		if d.widened(p.Type, q.Type) {
+			continue
+		}
+		// A number of the other sign arrives as before; only compilers mind.
+		say := d.breaks
+		if shape(d.old, p.Type) == shape(d.new, q.Type) {
+			say = d.source
+		}
+		say("parameter %s of %s is %s, and was %s", q.Name, name, q.Type, p.Type)
+	}
+}
+
+// widened reports whether a parameter takes all that it took: the same, or a
+// pointer to what is const now.
+func (d *differ) widened(from, to Type) bool {
+	a, b := d.old.resolve(from), d.new.resolve(to)
+	if len(a.Pointers) == 1 && len(b.Pointers) == 1 && b.Const {
+		a.Const = true
+	}
+	return a.String() == b.String()
+}
+
+// shape is what a type is to a program that is built: integers by their size,
+// pointers by what they point to.
+func shape(s *scope, t Type) string {
+	t = s.resolve(t)
+	base := t.Base
+	if isInteger(base) || s.enums[base] != nil {
+		size, _, _ := s.extent(Type{Base: base})
+		base = fmt.Sprintf("integer of %d", size)
+	}
+	return base + strings.Repeat("*", len(t.Pointers))
 }
 
 func orNone(s string) string {
@@ -169,6 +204,8 @@ func (d *differ) enum(name string, e, f *Enum) {
 
 func (d *differ) record(name string, r, s *Record) {
 	switch {
+	case (r == nil || s == nil) && strings.Contains(name, "."):
+		return // its fields are told
 	case s == nil:
 		d.source("record %s is gone", name)
 		return
@@ -180,11 +217,10 @@ func (d *differ) record(name string, r, s *Record) {
 		d.breaks("record %s has %d bytes, aligned to %d, and had %d, aligned to %d", name, s.Size, s.Align, r.Size, r.Align)
 	}
 	fields := map[string]*Field{}
-	for i := range s.Fields {
-		fields[s.Fields[i].Name] = &s.Fields[i]
+	for _, f := range members(d.new, s, 0) {
+		fields[f.Name] = &f
 	}
-	for i := range r.Fields {
-		f := &r.Fields[i]
+	for _, f := range members(d.old, r, 0) {
 		g := fields[f.Name]
 		switch {
 		case g == nil:
@@ -197,6 +233,21 @@ func (d *differ) record(name string, r, s *Record) {
 	for _, n := range keysOf(fields) {
 		d.adds("field %s of %s", n, name)
 	}
+}
+
+// members are the fields of a record, with those of the members that have no
+// name in their place: so C names them.
+func members(s *scope, r *Record, base int64) []Field {
+	var out []Field
+	for _, f := range r.Fields {
+		if inner := s.records[f.Type.Base]; f.Name == "" && inner != nil {
+			out = append(out, members(s, inner, base+f.Offset)...)
+			continue
+		}
+		f.Offset += base
+		out = append(out, f)
+	}
+	return out
 }
 
 // both visits everything of two mappings by name, nil for what one has not.

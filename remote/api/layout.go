@@ -5,8 +5,8 @@ import "fmt"
 // Layout computes the sizes, alignments and offsets of all records from their
 // fields, by the rules that 64-bit Linux and macOS share: each field at the next
 // multiple of its alignment, a bit-field in the first unit of its type that has
-// room for it, the whole rounded up to the largest alignment. An Align that is
-// set already is a lower bound. It fails on a field that has no size.
+// room for it, the whole rounded up to the largest alignment; in a packed record
+// each right behind the one before. An Align that is set already is a lower bound. It fails on a field that has no size.
 func (l *Library) Layout() error {
 	s := newScope(l)
 	done, busy := map[string]bool{}, map[string]bool{}
@@ -50,12 +50,15 @@ func (r *Record) layout(name string, s *scope) error {
 		if !ok {
 			return fmt.Errorf("%s.%s: %s has no size", name, f.Name, f.Type)
 		}
+		if r.Packed {
+			a = 1
+		}
 		align = max(align, a)
 		if r.Union {
 			end = 0
 		}
 		if f.Bits > 0 {
-			if unit := size * 8; end/unit != (end+int64(f.Bits)-1)/unit {
+			if unit := size * 8; !r.Packed && end/unit != (end+int64(f.Bits)-1)/unit {
 				end = (end + unit - 1) / unit * unit
 			}
 			f.Offset, f.Bit = end/8, int(end%8)

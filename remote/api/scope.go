@@ -101,6 +101,9 @@ func (s *scope) extent(t Type) (size, align int64, ok bool) {
 		size, align = 8, 8
 	case s.enums[t.Base] != nil:
 		size, align = 4, 4
+		if s.enums[t.Base].Wide {
+			size, align = 8, 8
+		}
 	case s.records[t.Base] != nil:
 		size, align = s.records[t.Base].Size, s.records[t.Base].Align
 	default:

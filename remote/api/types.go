@@ -72,8 +72,11 @@ type Status struct {
 // Enum is an enumeration.
 type Enum struct {
 	// Unsigned says that values are of type unsigned int, not int.
-	Unsigned bool                 `yaml:"unsigned"`
-	Values   yamlx.Ordered[int64] `yaml:"values" sm:"required"`
+	Unsigned bool `yaml:"unsigned"`
+	// Wide says that values have 64 bits, as some C compilers allow. One above
+	// the largest of int64 stands for the negative number with the same bits.
+	Wide   bool                 `yaml:"wide"`
+	Values yamlx.Ordered[int64] `yaml:"values" sm:"required"`
 	// Texts are what the library says of a value, in words.
 	Texts yamlx.Ordered[string] `yaml:"texts"`
 	// Sizes are, of an enumeration of attributes, the sizes in bytes of the
@@ -91,6 +94,9 @@ type Handle struct {
 	Destroy []string `yaml:"destroy" sm:"unique"`
 	// Owner is the handle with which this one ends, when nothing ends it alone.
 	Owner string `yaml:"owner"`
+	// Lasting says that nothing ends one: it lives as long as the process, or
+	// until the library is shut down.
+	Lasting bool `yaml:"lasting"`
 	// Undecided says that nobody has said yet who makes and ends one.
 	Undecided bool `yaml:"undecided"`
 	// States are names for what a handle remembers and what decides how other
@@ -102,7 +108,9 @@ type Handle struct {
 type Record struct {
 	Union bool `yaml:"union"`
 	// Tag says that the headers know the name only behind struct or union.
-	Tag    bool    `yaml:"tag"`
+	Tag bool `yaml:"tag"`
+	// Packed says that fields stand without gaps.
+	Packed bool    `yaml:"packed"`
 	Size   int64   `yaml:"size" sm:"required,min=0"`
 	Align  int64   `yaml:"align" sm:"required,min=1,max=4096"`
 	Fields []Field `yaml:"fields"`

@@ -39,7 +39,7 @@ func (l *Library) Bytes() []byte {
 	section(w, "aliases", l.Aliases, func(name string, t *Type) { w.line("  %s: %s", name, text(t.String())) })
 	section(w, "enums", l.Enums, w.enum)
 	section(w, "handles", l.Handles, func(name string, h *Handle) {
-		w.line("  %s: {%s}", name, pairs("of", h.Of, "owner", h.Owner, "undecided", flag(h.Undecided), "create", flow(h.Create),
+		w.line("  %s: {%s}", name, pairs("of", h.Of, "owner", h.Owner, "lasting", flag(h.Lasting), "undecided", flag(h.Undecided), "create", flow(h.Create),
 			"destroy", flow(h.Destroy), "states", table(h.States, func(s string) string { return s })))
 	})
 	section(w, "records", l.Records, w.record)
@@ -76,6 +76,9 @@ func (w *writer) enum(name string, e *Enum) {
 	if e.Unsigned {
 		w.line("    unsigned: true")
 	}
+	if e.Wide {
+		w.line("    wide: true")
+	}
 	w.line("    values:")
 	for _, v := range e.Values {
 		w.line("      %s: %d", v.Key, v.Value)
@@ -98,6 +101,9 @@ func (w *writer) record(name string, r *Record) {
 	}
 	if r.Tag {
 		w.line("    tag: true")
+	}
+	if r.Packed {
+		w.line("    packed: true")
 	}
 	w.line("    size: %d", r.Size)
 	w.line("    align: %d", r.Align)

@@ -2,10 +2,13 @@ package stub
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +56,8 @@ func Versions(l *api.Library) string {
 }
 
 // darwinVersion shortens a version to what a dynamic library of macOS can have:
-// at most three numbers, the second and third below 256.
+// at most three numbers, the first below 65536, the others below 256 (<mach-o/loader.h>).
+// For the current version, which is only shown, that is enough.
 func darwinVersion(version string) string {
 	var kept []string
 	for i, n := range strings.Split(version, ".") {
@@ -67,6 +71,16 @@ func darwinVersion(version string) string {
 		return "1"
 	}
 	return strings.Join(kept, ".")
+}
+
+// darwinCompatibility refuses what darwinVersion would shorten: macOS starts a
+// program only with a library whose compatibility version is not below the one that
+// it was linked with, so two versions must not become the same.
+func darwinCompatibility(l *api.Library) error {
+	if c := l.File.Compatibility; darwinVersion(c) != c {
+		return fmt.Errorf("lib%s: compatibility %q is no version that a library of macOS can have: at most three numbers, the first below 65536, the others below 256", l.Name, c)
+	}
+	return nil
 }
 
 // DarwinName is the install name of a library's dylib.
@@ -110,6 +124,33 @@ type File struct {
 	Data []byte
 }
 
+// Mark is the first line of the CMakeLists.txt of [Files].
+const Mark = "# Link stubs. Generated: do not edit.\n"
+
+// Write puts files below a folder, which is made where there is none.
+func Write(ctx context.Context, dir string, files []File) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(filepath.FromSlash(f.Name), f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Files returns a CMake project that builds and installs the stubs of some
 // libraries: CMakeLists.txt, and for each library a folder of its name. The same
 // libraries give the same bytes.
@@ -123,6 +164,9 @@ func Files(libs []*api.Library) ([]File, error) {
 		}
 		if other := packages[l.File.Package]; other != "" && l.File.Package != "" {
 			return nil, fmt.Errorf("lib%s and lib%s are both the CMake package %s", other, l.Name, l.File.Package)
+		}
+		if err := darwinCompatibility(l); err != nil {
+			return nil, err
 		}
 		packages[l.File.Package] = l.Name
 		names = append(names, l.Name)
@@ -154,7 +198,7 @@ func Files(libs []*api.Library) ([]File, error) {
 		}
 	}
 	var top bytes.Buffer
-	top.WriteString("# Link stubs. Generated: do not edit.\ncmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
+	top.WriteString(Mark + "cmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
 	for _, n := range names {
 		fmt.Fprintf(&top, "add_subdirectory(%s)\n", n)
 	}

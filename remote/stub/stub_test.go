@@ -229,6 +229,25 @@ func TestTheSameBytes(t *testing.T) {
 	}
 }
 
+// A current version is shortened for macOS, a compatibility version that would have
+// to be is refused.
+func TestVersionsForMacOS(t *testing.T) {
+	for version, want := range map[string]string{"7.2.53211": "7.2", "7": "7", "5.2": "5.2", "1.2.3.4": "1.2.3", "1.255.255": "1.255.255",
+		"1.256": "1", "65535.1": "65535.1", "65536": "1", "1.x": "1", "": "1"} {
+		if got := darwinVersion(version); got != want {
+			t.Errorf("%q becomes %q, want %q", version, got, want)
+		}
+	}
+	l := load(t, "hiprtc")
+	for compatibility, ok := range map[string]bool{"7": true, "7.2": true, "7.255.255": true, "7.256": false, "7.2.53211": false, "1.2.3.4": false, "65536": false, "": false} {
+		l.File.Compatibility = compatibility
+		files, err := Files([]*api.Library{l})
+		if (err == nil) != ok || !ok && (!strings.Contains(err.Error(), "libhiprtc: compatibility") || files != nil) {
+			t.Errorf("compatibility %q: %v", compatibility, err)
+		}
+	}
+}
+
 // program builds a C program against stubs and runs it.
 func program(t *testing.T, l *api.Library, body string, env ...string) (stdout, stderr string) {
 	t.Helper()

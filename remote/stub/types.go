@@ -150,13 +150,20 @@ func (t *typer) opaque(name string) {
 }
 
 func (t *typer) enum(name string, e *api.Enum) {
+	if e.Wide || e.Unsigned { // C11 has no values above those of int
+		bits := 32
+		if e.Wide {
+			bits = 64
+		}
+		fmt.Fprintf(t.b, "typedef uint%d_t %s;\n", bits, name)
+		for _, v := range e.Values {
+			fmt.Fprintf(t.b, "#define %s ((%s)0x%xU)\n", v.Key, name, uint64(v.Value))
+		}
+		return
+	}
 	fmt.Fprintf(t.b, "typedef enum %s {\n", name)
 	for _, v := range e.Values {
-		if v.Value > 1<<31-1 {
-			fmt.Fprintf(t.b, "    %s = %dU,\n", v.Key, v.Value)
-		} else {
-			fmt.Fprintf(t.b, "    %s = %d,\n", v.Key, v.Value)
-		}
+		fmt.Fprintf(t.b, "    %s = %d,\n", v.Key, v.Value)
 	}
 	fmt.Fprintf(t.b, "} %s;\n", name)
 }
@@ -165,7 +172,9 @@ func (t *typer) record(name string, r *api.Record) {
 	t.forward(name)
 	body, natural := t.fields(r)
 	aligned := ""
-	if r.Align > natural {
+	if r.Packed {
+		aligned = " __attribute__((packed))"
+	} else if r.Align > natural {
 		aligned = fmt.Sprintf(" __attribute__((aligned(%d)))", r.Align)
 	}
 	fmt.Fprintf(t.b, "%s%s %s {\n%s};\n", keyword(r), aligned, cName(name), body)

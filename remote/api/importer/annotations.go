@@ -18,6 +18,12 @@ type Annotations struct {
 	Headers []string          `yaml:"headers" sm:"required"`
 	Before  string            `yaml:"before"`
 	Defines map[string]string `yaml:"defines"`
+	// Instead maps headers that C does not have, and that the library's include
+	// although they are meant for C too, to the C header that is read in their
+	// place: cstddef to stddef.h, or to "" when nothing is needed of it.
+	Instead map[string]string `yaml:"instead"`
+	// Edits are made in what clang reads of headers that are C but for a line.
+	Edits []Edit `yaml:"edits"`
 	// Declare is C source behind the headers: exported functions that no header
 	// declares, or only to C++.
 	Declare string `yaml:"declare"`
@@ -32,6 +38,9 @@ type Annotations struct {
 	Status   api.Status `yaml:"status" sm:"required"`
 	// VoidHandles are types that are void * and yet handles.
 	VoidHandles []string `yaml:"void_handles" sm:"unique"`
+	// Opaque are structures whose bodies the headers show and nobody is to look
+	// into: pointers to them are handles.
+	Opaque []string `yaml:"opaque" sm:"unique"`
 	// Creates and Destroys match functions that make and end handles.
 	Creates  Pattern `yaml:"creates"`
 	Destroys Pattern `yaml:"destroys"`
@@ -92,6 +101,7 @@ func (a *Annotations) LeavesOut(symbol string) string {
 type HandleNote struct {
 	Create  []string              `yaml:"create"`
 	Owner   string                `yaml:"owner"`
+	Lasting bool                  `yaml:"lasting"`
 	Destroy []string              `yaml:"destroy"`
 	States  yamlx.Ordered[string] `yaml:"states"`
 }
@@ -110,11 +120,13 @@ type SyncRule struct {
 
 // Rule says what pointers are for. It applies to the parameters and fields that
 // all its patterns allow: the name of the function or record, that of the
-// parameter or field, the type, the direction when one is known.
+// parameter or field, the type, what the author's comment says of the parameter
+// behind its name, the direction when one is known.
 type Rule struct {
 	Functions Pattern       `yaml:"functions"`
 	Params    Pattern       `yaml:"params"`
 	Types     Pattern       `yaml:"types"`
+	Says      Pattern       `yaml:"says"`
 	When      api.Direction `yaml:"when"`
 	Note      `yaml:",inline"`
 }
@@ -142,7 +154,7 @@ func ReadAnnotations(file string, data []byte) (*Annotations, error) {
 		return nil, err
 	}
 	a.src = src
-	return a, nil
+	return a, a.headersCheck()
 }
 
 // unused finds notes on what is not there.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,7 @@ type node struct {
 	Direction string `json:"direction"`
 	Explicit  bool   `json:"explicit"`
 	Param     string `json:"param"`
+	Text      string `json:"text"`
 
 	// where is file:line, filled in by place.
 	where string
@@ -115,14 +117,26 @@ func (p *placer) loc(l *loc) {
 	}
 }
 
-// directions collects what a function's comment says of its parameters.
-func (n *node) directions() map[string]string {
-	out := map[string]string{}
+// remark is what a function's comment says of one parameter.
+type remark struct {
+	// direction is in, out or in,out where the author gave one.
+	direction string
+	// text is the rest, with single spaces.
+	text string
+}
+
+// remarks collects what a function's comment says of its parameters.
+func (n *node) remarks() map[string]remark {
+	out := map[string]remark{}
 	var down func(*node)
 	down = func(c *node) {
-		if c.Kind == "ParamCommandComment" && c.Explicit && c.Param != "" {
+		if c.Kind == "ParamCommandComment" && c.Param != "" {
 			if _, twice := out[c.Param]; !twice {
-				out[c.Param] = strings.ReplaceAll(c.Direction, " ", "")
+				r := remark{text: strings.Join(strings.Fields(c.words()), " ")}
+				if c.Explicit {
+					r.direction = strings.ReplaceAll(c.Direction, " ", "")
+				}
+				out[c.Param] = r
 			}
 		}
 		for i := range c.Inner {
@@ -135,6 +149,31 @@ func (n *node) directions() map[string]string {
 		}
 	}
 	return out
+}
+
+// words is the text of a comment.
+func (n *node) words() string {
+	text := n.Text
+	for i := range n.Inner {
+		text += " " + n.Inner[i].words()
+	}
+	return text
+}
+
+// sameParams reports whether two functions name their parameters alike, in the
+// same order.
+func (n *node) sameParams(m *node) bool {
+	return slices.Equal(n.params(), m.params())
+}
+
+func (n *node) params() []string {
+	var names []string
+	for i := range n.Inner {
+		if n.Inner[i].Kind == "ParmVarDecl" {
+			names = append(names, n.Inner[i].Name)
+		}
+	}
+	return names
 }
 
 // constant is the value of a node's first constant expression, which may stand

@@ -104,8 +104,12 @@ func (b *builder) knows(l *api.Library) {
 	}
 }
 
-// opaque reports whether a structure of that name is declared and has no body.
+// opaque reports whether a structure of that name is declared and has no body, or
+// none that is to be looked into.
 func (b *builder) opaque(name string) bool {
+	if contains(b.note.Opaque, name) {
+		return true
+	}
 	n := b.tags[name]
 	return n != nil && n.Kind == "RecordDecl" && !n.Complete
 }
@@ -230,7 +234,7 @@ func (b *builder) unnamed(n *node) *node {
 
 func (b *builder) enum(name string, n *node) error {
 	var e api.Enum
-	next := int64(0)
+	next, low, high := int64(0), int64(0), int64(0)
 	for i := range n.Inner {
 		c := &n.Inner[i]
 		if c.Kind != "EnumConstantDecl" {
@@ -239,14 +243,21 @@ func (b *builder) enum(name string, n *node) error {
 		if text, ok := c.constant(); ok {
 			v, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return fmt.Errorf("%s: value %s of %s is too large", c.where, text, c.Name)
+				u, err := strconv.ParseUint(text, 10, 64)
+				if err != nil {
+					return fmt.Errorf("%s: value %s of %s is too large", c.where, text, c.Name)
+				}
+				v, e.Wide = int64(u), true
 			}
 			next = v
 		}
 		add(&e.Values, c.Name, next)
-		e.Unsigned = e.Unsigned || next > 1<<31-1
+		low, high = min(low, next), max(high, next)
 		next++
 	}
+	// clang takes the first of int, unsigned int and 64 bits that holds them all.
+	e.Wide = e.Wide || high > 1<<32-1 || low < -1<<31 || low < 0 && high > 1<<31-1
+	e.Unsigned = !e.Wide && high > 1<<31-1
 	if len(e.Values) == 0 {
 		return fmt.Errorf("%s: enumeration %s has no values", n.where, name)
 	}
@@ -262,9 +273,9 @@ func (b *builder) record(name string, n *node) error {
 		text, _ := a.constant()
 		r.Align, _ = strconv.ParseInt(text, 10, 64)
 	}
-	if n.has("PackedAttr") != nil || n.has("MaxFieldAlignmentAttr") != nil {
-		return fmt.Errorf("%s: %s is packed, which descriptions cannot say", n.where, name)
-	}
+	// That a #pragma pack says another number than one is found when clang
+	// compares the layout.
+	r.Packed = n.has("PackedAttr") != nil || n.has("MaxFieldAlignmentAttr") != nil
 	var inner *node // the definition that the next field may be of
 	for i := range n.Inner {
 		c := &n.Inner[i]

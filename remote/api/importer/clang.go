@@ -37,7 +37,7 @@ func (a *Annotations) Source() string {
 // Tree dumps the syntax tree of a library's headers. What clang says against
 // them is the error, with file and line.
 func (c Clang) Tree(ctx context.Context, a *Annotations) ([]byte, error) {
-	return c.run(ctx, a.Source(), "-fparse-all-comments", "-Xclang", "-ast-dump=json")
+	return c.run(ctx, a, a.Source(), "-fparse-all-comments", "-Xclang", "-ast-dump=json")
 }
 
 // Verify has the compiler compare a description's layouts with the headers.
@@ -49,14 +49,14 @@ func (c Clang) Verify(ctx context.Context, a *Annotations, l *api.Library, more 
 	for _, f := range api.Facts(l) {
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", f.Expression, f.Value, f.Expression)
 	}
-	_, err := c.run(ctx, b.String(), more...)
+	_, err := c.run(ctx, a, b.String(), more...)
 	if err != nil {
 		return fmt.Errorf("the description's layouts are not the headers': %w", err)
 	}
 	return nil
 }
 
-func (c Clang) run(ctx context.Context, source string, args ...string) ([]byte, error) {
+func (c Clang) run(ctx context.Context, a *Annotations, source string, args ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "stonemason-import-")
 	if err != nil {
 		return nil, err
@@ -66,10 +66,15 @@ func (c Clang) run(ctx context.Context, source string, args ...string) ([]byte, 
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		return nil, err
 	}
+	replaced, err := c.replace(dir, a)
+	if err != nil {
+		return nil, err
+	}
 	argv := []string{"-x", "c", "-std=gnu11", "-fsyntax-only", "-w", "-ferror-limit=20", "-fno-color-diagnostics"}
 	for _, i := range c.Includes {
 		argv = append(argv, "-I", i)
 	}
+	argv = append(argv, replaced...)
 	cmd := exec.CommandContext(ctx, c.Path, append(append(argv, args...), file)...)
 	out, stderr, err := capture.Both(cmd, maxTree)
 	if err != nil {

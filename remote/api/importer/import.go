@@ -55,16 +55,23 @@ func Import(in Input) (*Result, error) {
 	b := newBuilder(root, lib, a)
 	res := &Result{Library: lib}
 	found := map[string]bool{}
-	comments := map[string]map[string]string{}
+	comments := map[string]map[string]remark{}
+	var before *node
 	var errs []error
 	for i := range root.Inner {
 		n := &root.Inner[i]
 		if n.Kind != "FunctionDecl" || n.Implicit || n.Storage == "static" || n.Inline || n.has("CompoundStmt") != nil {
 			continue
 		}
-		if said := n.directions(); len(said) > len(comments[n.Name]) {
+		said := n.remarks()
+		// One comment stands before a group of functions that differ in a type.
+		if len(said) == 0 && before != nil && n.sameParams(before) {
+			said = comments[before.Name]
+		}
+		if len(said) > len(comments[n.Name]) {
 			comments[n.Name] = said
 		}
+		before = n
 		if found[n.Name] {
 			continue
 		}
@@ -93,6 +100,13 @@ func Import(in Input) (*Result, error) {
 		f.Node = version
 		f.Link = a.Functions[n.Name].Link
 		add(&lib.Functions, n.Name, f)
+	}
+	for _, name := range sortedKeys(a.Handles) {
+		for _, s := range a.Handles[name].States {
+			if err := b.need(s.Value); err != nil {
+				errs = append(errs, fmt.Errorf("state %s of %s: %w", s.Key, name, err))
+			}
+		}
 	}
 	links, internal := map[string]bool{}, 0
 	for _, f := range lib.Functions {

@@ -12,7 +12,7 @@ import (
 type meaner struct {
 	note           *Annotations
 	lib            *api.Library
-	comments       map[string]map[string]string
+	comments       map[string]map[string]remark
 	contradictions []string
 }
 
@@ -36,7 +36,7 @@ func (m *meaner) all() {
 	for i := range m.lib.Callbacks {
 		name, c := m.lib.Callbacks[i].Key, &m.lib.Callbacks[i].Value
 		for j := range c.Params {
-			m.one(name, c.Params[j].Name, c.Params[j].Type, &c.Params[j].Meaning, "")
+			m.one(name, c.Params[j].Name, c.Params[j].Type, &c.Params[j].Meaning, remark{})
 		}
 	}
 	for i := range m.lib.Records {
@@ -46,7 +46,7 @@ func (m *meaner) all() {
 			if own, ok := m.note.Records[name][f.Name]; ok {
 				f.Meaning = own.Meaning
 			}
-			m.one(name, f.Name, f.Type, &f.Meaning, "")
+			m.one(name, f.Name, f.Type, &f.Meaning, remark{})
 		}
 	}
 	m.handles()
@@ -68,13 +68,13 @@ func (m *meaner) sync(name string, own api.Sync, answer *api.Answer) api.Sync {
 }
 
 // one fills in what is not said yet of one parameter or field.
-func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said string) {
+func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said remark) {
 	if !m.lib.IsAddress(t) {
 		return
 	}
 	target, nested := m.lib.Target(t)
 	if to.Dir == "" {
-		switch said {
+		switch said.direction {
 		case "in":
 			to.Dir = api.In
 		case "out":
@@ -85,14 +85,14 @@ func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said strin
 		if target.IsConst() && (to.Dir == api.Out || to.Dir == api.InOut) {
 			// Of pointers to pointers the comment means what they point to.
 			if !nested {
-				m.contradictions = append(m.contradictions, fmt.Sprintf("%s: the comment says [%s] of %s, which is %s", owner, said, name, t))
+				m.contradictions = append(m.contradictions, fmt.Sprintf("%s: the comment says [%s] of %s, which is %s", owner, said.direction, name, t))
 			}
 			to.Dir = ""
 		}
 	}
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
-		if r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && (r.When == "" || r.When == to.Dir) {
+		if r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) && (r.When == "" || r.When == to.Dir) {
 			merge(to, &r.Meaning, nested)
 		}
 	}
@@ -130,7 +130,7 @@ func (m *meaner) handles() {
 	for i := range m.lib.Handles {
 		name, h := m.lib.Handles[i].Key, &m.lib.Handles[i].Value
 		if own, ok := m.note.Handles[name]; ok {
-			h.States, h.Owner = own.States, own.Owner
+			h.States, h.Owner, h.Lasting = own.States, own.Owner, own.Lasting
 			if len(own.Create)+len(own.Destroy) > 0 {
 				h.Create, h.Destroy = own.Create, own.Destroy
 				continue
@@ -152,6 +152,6 @@ func (m *meaner) handles() {
 				h.Destroy = append(h.Destroy, fn)
 			}
 		}
-		h.Undecided = len(h.Create) == 0 || len(h.Destroy) == 0 && h.Owner == ""
+		h.Undecided = len(h.Create) == 0 || len(h.Destroy) == 0 && h.Owner == "" && !h.Lasting
 	}
 }

@@ -1,0 +1,87 @@
+package emulator
+
+import "fmt"
+
+// pending is a memory operation whose counter has not been waited for.
+type pending struct {
+	result   span
+	vm, lgkm bool
+	scalar   bool // comes back in any order
+}
+
+// checkWaits keeps the counters of s_waitcnt ("Vega" ISA, "S_WAITCNT") and fails
+// when an instruction names a register that a load may still write.
+func (w *wave) checkWaits(i *instr, n *notes) {
+	name := ""
+	if i.op != nil {
+		name = i.inst.Name()
+	}
+	if name == "s_waitcnt" {
+		v := uint16(i.imm)
+		w.wait(int(v&15|v>>14<<4), int(v>>8&15))
+		return
+	}
+	for _, p := range w.pending {
+		for _, use := range n.uses {
+			if !p.result.meets(use) {
+				continue
+			}
+			if use == n.result[0] && n.vm && p.vm && !n.lgkm && !p.lgkm {
+				continue // both come back in order
+			}
+			w.fail(i, "missing s_waitcnt: %s is still being loaded", p.result)
+			return
+		}
+	}
+	if n.vm || n.lgkm {
+		w.pending = append(w.pending, pending{result: n.result[0], vm: n.vm, lgkm: n.lgkm, scalar: n.result[0].from < 0})
+	}
+}
+
+// wait drops the oldest operations until no more than vm and lgkm are left.
+// Scalar loads come back in any order, so only zero helps.
+func (w *wave) wait(vm, lgkm int) {
+	outVM, outLGKM, scalar := 0, 0, false
+	for _, p := range w.pending {
+		if p.vm {
+			outVM++
+		}
+		if p.lgkm {
+			outLGKM++
+			scalar = scalar || p.scalar
+		}
+	}
+	if scalar && lgkm > 0 {
+		lgkm = outLGKM
+	}
+	kept := w.pending[:0]
+	for _, p := range w.pending {
+		if p.vm {
+			outVM--
+			p.vm = outVM < vm
+		}
+		if p.lgkm {
+			outLGKM--
+			p.lgkm = outLGKM < lgkm
+		}
+		if p.vm || p.lgkm {
+			kept = append(kept, p)
+		}
+	}
+	w.pending = kept
+}
+
+// String names the registers as the instructions do.
+func (s span) String() string {
+	letter, from, to := "v", s.from, s.to
+	switch {
+	case from < 0:
+		letter, from, to = "s", from+1<<10, to+1<<10
+	case from >= firstAGPR:
+		letter, from, to = "a", from-firstAGPR, to-firstAGPR
+	}
+	if to-from == 1 {
+		return fmt.Sprintf("%s%d", letter, from)
+	}
+	return fmt.Sprintf("%s[%d:%d]", letter, from, to-1)
+}

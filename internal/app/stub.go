@@ -1,0 +1,74 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/stonemason-hip/stonemason/internal/exit"
+	"github.com/stonemason-hip/stonemason/remote/api"
+	"github.com/stonemason-hip/stonemason/remote/stub"
+)
+
+// APIStub writes a CMake project with link stubs of some libraries, names of
+// descriptions of the project or files, comma-separated, into a folder. It is for
+// libraries of a user's own: those that come with Stonemason are components.
+func (a *App) APIStub(ctx context.Context, libraries, out string) error {
+	if out == "" {
+		return exit.Withf(exit.Usage, "api:stub: -out is missing: the folder to write the stubs to")
+	}
+	if !filepath.IsAbs(out) {
+		out = filepath.Join(a.Dir, out)
+	}
+	if err := replaceable(out); err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	var libs []*api.Library
+	for _, name := range fields(libraries) {
+		l, err := a.description(name)
+		if err != nil {
+			return err
+		}
+		libs = append(libs, l)
+	}
+	if len(libs) == 0 {
+		return exit.Withf(exit.Usage, "api:stub: no library is named")
+	}
+	files, err := stub.Files(libs)
+	if err != nil {
+		return exit.With(exit.Config, err)
+	}
+	if err := stub.Write(ctx, out, files); err != nil {
+		return err
+	}
+	for _, l := range libs {
+		fmt.Fprintf(a.Out, "stub of lib%s %s: %d functions\n", l.Name, l.Version, len(l.Functions))
+	}
+	fmt.Fprintf(a.Out, "wrote %d files to %s: build them with cmake\n", len(files), out)
+	return nil
+}
+
+// replaceable refuses a folder with files that are not an earlier stub's.
+func replaceable(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("api:stub: %w", err)
+	}
+	refused := fmt.Errorf("api:stub: %s holds something else than generated stubs: name a new folder", dir)
+	f, err := os.Open(filepath.Join(dir, "CMakeLists.txt"))
+	if err != nil {
+		return refused
+	}
+	defer f.Close()
+	if line, err := bufio.NewReaderSize(f, 4096).ReadSlice('\n'); err != nil || string(line) != stub.Mark {
+		return refused
+	}
+	return nil
+}
