@@ -14,10 +14,10 @@ import (
 type Kernel mg.Namespace
 
 // Run runs the kernels of a source or code object on the emulator, as -launch=FILE says (FILE.launch.yaml), and compares what they compute.
-func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format *string, seed, budget *int) error {
+func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format, check *string, seed, budget *int, counters *bool) error {
 	return door(app.New().KernelRun(ctx, app.KernelRunOptions{
 		KernelOptions: app.KernelOptions{File: file, GPU: value(gpu), Bundle: value(bundle), Flags: value(cflags), Format: value(format)},
-		Launch:        value(launch), Seed: seed, Budget: value(budget),
+		Launch:        value(launch), Seed: seed, Budget: value(budget), Check: value(check), Counters: value(counters),
 	}))
 }
 

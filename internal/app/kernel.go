@@ -52,6 +52,11 @@ type KernelRunOptions struct {
 	Seed *int
 	// Budget is the most wave instructions of a launch; 0 is no bound.
 	Budget int
+	// Check lists what is looked for besides, separated by commas: race, init, wait.
+	Check string
+	// Counters prints instructions by class, bytes moved, bank conflicts and
+	// divergence.
+	Counters bool
 }
 
 // kernelReport is what kernel:run prints as JSON.
@@ -73,6 +78,10 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	}
 	if o.Budget < 0 {
 		return exit.Withf(exit.Usage, "-budget: found %d, expected a number of instructions, or 0 for no bound", o.Budget)
+	}
+	check, err := checksOf(o.Check)
+	if err != nil {
+		return err
 	}
 	launch := o.Launch
 	if launch == "" {
@@ -104,7 +113,10 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
-	opts := emulator.Options{Budget: int64(o.Budget)}
+	opts := emulator.Options{Budget: int64(o.Budget), Check: check, Count: o.Counters, Output: a.Out, ErrorOutput: a.Err}
+	if o.Format == "json" {
+		opts.Output = a.Err // standard output is the report alone
+	}
 	if o.Seed != nil {
 		opts.Deterministic, opts.Seed = true, uint64(*o.Seed)
 	}
@@ -125,6 +137,25 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 		err = exit.Withf(exit.Verify, "%s: %s", o.File, verdictOf(report))
 	}
 	return err
+}
+
+// checksOf reads the list of -check.
+func checksOf(list string) (emulator.Check, error) {
+	var all emulator.Check
+	for word := range strings.SplitSeq(list, ",") {
+		switch word {
+		case "":
+		case "race":
+			all |= emulator.CheckRace
+		case "init":
+			all |= emulator.CheckInit
+		case "wait":
+			all |= emulator.CheckWait
+		default:
+			return 0, exit.Withf(exit.Usage, "-check: found %q, expected race, init and wait, separated by commas", word)
+		}
+	}
+	return all, nil
 }
 
 func (a *App) path(name string) string {
@@ -277,6 +308,9 @@ func (a *App) tellKernels(r kernelReport) error {
 		}
 		fmt.Fprintf(a.Out, ": %s, %s, %s in %.3fs\n", plural(int(l.Counters.Groups), "work-group", "work-groups"),
 			plural(int(l.Counters.Waves), "wave", "waves"), plural(int(l.Counters.Instructions), "instruction", "instructions"), l.Seconds)
+		if l.Counters.Control > 0 { // every kernel ends with one: they were counted
+			a.tellCounters(l.Counters)
+		}
 		if len(l.Buffers) > 0 {
 			if err := a.tellBuffers(l.Buffers); err != nil {
 				return err
@@ -307,6 +341,13 @@ func (a *App) tellKernels(r kernelReport) error {
 		fmt.Fprintf(a.Out, "ok: %s, %s as expected\n", plural(len(r.Launches), "launch", "launches"), plural(checked, "buffer", "buffers"))
 	}
 	return nil
+}
+
+func (a *App) tellCounters(c emulator.Counters) {
+	fmt.Fprintf(a.Out, "  instructions: %d scalar, %d vector, %d matrix, %d scalar memory, %d vector memory, %d local memory, %d control\n",
+		c.Scalar, c.Vector, c.Matrix, c.ScalarMemory, c.VectorMemory, c.LocalMemory, c.Control)
+	fmt.Fprintf(a.Out, "  bytes: %d loaded, %d stored, %d local, %d private\n", c.BytesLoaded, c.BytesStored, c.LocalBytes, c.PrivateBytes)
+	fmt.Fprintf(a.Out, "  lanes active: %.1f%%; bank conflicts: %s\n", 100*c.Active(), plural(int(c.BankConflicts), "cycle", "cycles"))
 }
 
 func extent(d [3]uint32) string {
