@@ -170,8 +170,8 @@ func divScale(f format, s0, den, num uint64) (uint64, bool) {
 	case f.denormal(d):
 		return up(), false
 	case f.denormal(1/d) && f.denormal(n/d):
-		if s0 == den {
-			return up(), true
+		if s0 == den { // the documents say up, but V_DIV_FMAS takes the scale out of a larger quotient
+			return f.bitsOf(math.Ldexp(f.value(s0), -f.scale)), true
 		}
 		return s0, true
 	case f.denormal(1 / d):
@@ -205,8 +205,8 @@ func divFixup(f format, q, den, num uint64) uint64 {
 	case f.infinite(den) || n == 0:
 		return sign
 	}
-	if v := f.value(q); v != v {
-		return q
+	if v := f.value(q); v != v { // of finite numbers: the steps before have run over
+		return sign | inf
 	}
 	return q&^(1<<(f.bits-1)) | sign
 }

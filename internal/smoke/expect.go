@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/stonemason-hip/stonemason/emulator/launchfile"
 )
 
 // Names of an example's files, and the bounds on reading them.
@@ -60,6 +62,7 @@ type Example struct {
 	Name   string // of the folder
 	Source string // path of NAME/NAME.hip
 	Expect Expectation
+	Launch *launchfile.File // how it runs; nil when nothing says so
 }
 
 // ParseExpectation reads a smoke.yaml strictly: unknown keys, a missing name
@@ -149,5 +152,9 @@ func loadExample(dir, name string) (Example, bool, error) {
 	if err != nil {
 		return Example{}, false, fmt.Errorf("example %s: %w", name, err)
 	}
-	return Example{Name: name, Source: abs, Expect: e}, true, nil
+	launch, err := readLaunch(dir, name)
+	if err != nil {
+		return Example{}, false, fmt.Errorf("example %s: %w", name, err)
+	}
+	return Example{Name: name, Source: abs, Expect: e, Launch: launch}, true, nil
 }

@@ -17,8 +17,12 @@ type Row struct {
 	Bytes    int     `json:"bytes"`    // size of the code object
 	Seconds  float64 `json:"seconds"`  // wall time of the compiler
 	Repeated bool    `json:"repeated"` // compiled again in another folder: the same bytes
-	Finding  string  `json:"finding,omitempty"`
-	Log      string  `json:"log,omitempty"` // path of what the compiler wrote, when it failed
+	// Emulator says whether the kernels computed what they ought to on the emulator:
+	// ran, failed or unknown (the GPU); empty when the example does not say how, or its
+	// code object is wrong.
+	Emulator string `json:"emulator,omitempty"`
+	Finding  string `json:"finding,omitempty"`
+	Log      string `json:"log,omitempty"` // path of what the compiler wrote, when it failed
 }
 
 // The kinds of bundles that are made.
@@ -56,6 +60,20 @@ func (r *Report) OK() bool {
 	return tried > 0 && failed == 0
 }
 
+// Emulated returns how many rows ran on the emulator as they ought to, and how many
+// were tried there.
+func (r *Report) Emulated() (ran, of int) {
+	for _, row := range r.Rows {
+		switch row.Emulator {
+		case Ran:
+			ran, of = ran+1, of+1
+		case RanWrong:
+			of++
+		}
+	}
+	return ran, of
+}
+
 func (r *Report) count() (tried, failed int) {
 	for _, row := range r.Rows {
 		tried++
@@ -88,11 +106,11 @@ func (r *Report) Table(w io.Writer, width int) error {
 	p.line("%s (%s)", r.Compiler, r.Version)
 	p.line("")
 
-	cells := [][]string{{"EXAMPLE", "GPU", "RESULT", "KERNELS", "BYTES", "TWICE", "TIME"}}
+	cells := [][]string{{"EXAMPLE", "GPU", "RESULT", "KERNELS", "BYTES", "TWICE", "EMULATOR", "TIME"}}
 	notes := []note{{}}
 	for _, row := range r.Rows {
 		cells = append(cells, []string{row.Example, row.GPU, result(row.OK), fmt.Sprint(row.Kernels), fmt.Sprint(row.Bytes),
-			twice(row), fmt.Sprintf("%.1fs", row.Seconds)})
+			twice(row), emulated(row), fmt.Sprintf("%.1fs", row.Seconds)})
 		notes = append(notes, note{row.Finding, row.Log})
 	}
 	p.table(cells, notes, 3)
@@ -108,6 +126,9 @@ func (r *Report) Table(w io.Writer, width int) error {
 		p.table(cells, notes, 3)
 	}
 	p.line("")
+	if ran, of := r.Emulated(); of > 0 {
+		p.line("ran on the emulator: %d of %d", ran, of)
+	}
 	tried, failed := r.count()
 	switch {
 	case tried == 0:
@@ -130,6 +151,16 @@ func result(ok bool) string {
 func twice(r Row) string {
 	if r.Repeated {
 		return "same"
+	}
+	return "-"
+}
+
+func emulated(r Row) string {
+	switch r.Emulator {
+	case Ran:
+		return "ran"
+	case RanWrong:
+		return "FAILED"
 	}
 	return "-"
 }

@@ -219,6 +219,11 @@ func (r *runner) single(ctx context.Context, ex Example, target gpu.Target) (Row
 	}
 	row.Kernels, row.Version = len(object.Kernels), object.Version
 	row.Finding = strings.Join(checkObject(object, r.table, target, ex.Expect), "; ")
+	if row.Finding == "" && ex.Launch != nil {
+		if row.Emulator, row.Finding, err = emulate(ctx, ex.Launch, target, o.data); err != nil {
+			return row, nil, fmt.Errorf("run %s as %s: %w", ex.Name, target, err)
+		}
+	}
 	row.OK = row.Finding == ""
 	return row, o.data, nil
 }

@@ -392,9 +392,9 @@ func TestTable(t *testing.T) {
 	}{
 		{80, `/b/bin/hipcc (clang version 22)
 
-EXAMPLE  GPU            RESULT  KERNELS  BYTES  TWICE  TIME
-saxpy    gfx942         ok            1   5512   same  1.4s
-math     gfx90a:xnack+  FAILED        0      0      -  0.0s
+EXAMPLE  GPU            RESULT  KERNELS  BYTES  TWICE  EMULATOR  TIME
+saxpy    gfx942         ok            1   5512   same         -  1.4s
+math     gfx90a:xnack+  FAILED        0      0      -         -  0.0s
     kernel f is missing; g: 64 bytes of LDS, want 128
     log: /w/log
 

@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stonemason-hip/stonemason/emulator"
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
+)
+
+var full = flag.Bool("full", false, "all targets at all levels of optimization, not one level each")
+
+// Every kernel on every target, each at one level of optimization, all of which
+// occur; with -full at all five.
+func TestConformance(t *testing.T) {
+	levels := []string{"-O0", "-O1", "-O2", "-O3", "-Os"}
+	c := all()
+	for i, target := range []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"} {
+		for j, level := range levels {
+			if !*full && j != i%len(levels) {
+				continue
+			}
+			t.Run(target+level, func(t *testing.T) { c.run(t, target, level) })
+		}
+	}
+}
+
+func (c *corpus) run(t *testing.T, target, level string) {
+	data, err := os.ReadFile(llvmtest.HIP(t, c.source(target), target, level, "-ffp-contract=off", "-fwrapv", "-Wno-everything"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := emulator.NewDevice(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := dev.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var args [][]byte
+	var buffers [3][]byte
+	for i := range buffers {
+		p, err := dev.Alloc(8 * room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if buffers[i], err = dev.Bytes(p, 8*room); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, binary.LittleEndian.AppendUint64(nil, uint64(p)))
+	}
+	args = append(args, binary.LittleEndian.AppendUint32(nil, items))
+	a, b, out := buffers[0], buffers[1], buffers[2]
+	tried, failed := 0, 0
+	for _, k := range c.list {
+		if !k.runsOn(target) {
+			continue
+		}
+		tried++
+		k.fill(a, b, rand.New(rand.NewPCG(1, uint64(len(k.name)))))
+		clear(out)
+		_, err := mod.Launch(context.Background(), k.name, emulator.Dim3{X: 4, Y: 1, Z: 1}, emulator.Dim3{X: block, Y: 1, Z: 1}, args, emulator.Options{Budget: 5e7})
+		wrong := ""
+		if err != nil {
+			wrong = err.Error()
+		} else {
+			wrong = k.check(a, b, out)
+		}
+		if wrong != "" {
+			failed++
+			t.Errorf("%s: %s", k.name, strings.TrimSpace(wrong))
+		}
+	}
+	t.Logf("%d of %d kernels", tried-failed, tried)
+}
