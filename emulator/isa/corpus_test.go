@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -43,7 +44,8 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 				if err != nil {
 					text = ""
 				}
-				if lenient(a.Text, col.family.Generation) || a.Size > 8 && col.family.Generation == 9 {
+				if lenient(a.Text, col.family.Generation) || fallback(a.Text, err) ||
+					a.Size > 8 && (col.family.Generation == 9 || strings.Contains(a.Text, "mma")) { // matrices have no literals
 					continue
 				}
 				if a.Text != "" {
@@ -53,7 +55,7 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 					continue
 				}
 				bad++
-				if name, _, _ := strings.Cut(a.Text+" ", " "); !shown[name] && len(shown) < 40 {
+				if name, _, _ := strings.Cut(cmp.Or(a.Text, text)+" ", " "); !shown[name] && len(shown) < 40 {
 					shown[name] = true
 					t.Errorf("%08x: %q (%d bytes, %v)\nwant %q (%d bytes)", probes[i], text, inst.Size, err, a.Text, a.Size)
 				}
@@ -70,7 +72,8 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 // it complains of itself, registers beyond the last, the scratch base of later
 // processors, results in constants, literals of buffer instructions and, for
 // GFX9, of VOP3, and register 125. The bits of v_nop that do not matter may be
-// those of another format.
+// those of another format. The names of versions
+// are not known here, and no sign is ever that of vcc.
 func lenient(text string, generation int) bool {
 	for _, m := range beyond.FindAllStringSubmatch(text, -1) {
 		if n, _ := strconv.Atoi(m[1]); n > 255 {
@@ -82,9 +85,16 @@ func lenient(text string, generation int) bool {
 		return true
 	}
 	if generation > 9 {
-		return strings.HasPrefix(text, "v_nop") || strings.HasPrefix(text, "buffer_") && strings.Contains(text, "lit(")
+		return strings.HasPrefix(text, "v_nop") || strings.HasPrefix(text, "s_version") || strings.Contains(text, ", vcc_lo|") || strings.Contains(text, ", vcc|") || strings.HasPrefix(text, "buffer_") && strings.Contains(text, "lit(")
 	}
 	return strings.Contains(text, "null") || strings.Contains(text, "xnack_mask")
+}
+
+// fallback reports what LLVM decodes by its table for assemblers without halves of
+// registers, because bits that must be zero are not.
+func fallback(text string, err error) bool {
+	return err != nil && strings.Contains(err.Error(), "must be zero") && strings.Contains(text, "16") &&
+		!strings.Contains(text, ".l") && !strings.Contains(text, ".h")
 }
 
 var beyond = regexp.MustCompile(`:(\d+)\]`)
@@ -255,8 +265,11 @@ func value(fam *family, f layout.Field, o operand, e *layout.Encoding, rng *rand
 	}
 	switch f.Kind {
 	case layout.VGPR:
-		if o.classes == "s" {
+		switch o.classes {
+		case "s":
 			return scalar()
+		case "l":
+			return rng.Uint32N(130) // perhaps one too many
 		}
 		return rng.Uint32N(257-uint32(width)) / align * align
 	case layout.SDWA:
@@ -281,6 +294,8 @@ func value(fam *family, f layout.Field, o operand, e *layout.Encoding, rng *rand
 	}
 	for {
 		switch class := o.classes[rng.IntN(len(o.classes))]; class {
+		case 'l':
+			return 256 + rng.Uint32N(128)
 		case 'v', 'a', 't':
 			return 256 + rng.Uint32N(257-uint32(width))/align*align
 		case 's':

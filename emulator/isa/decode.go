@@ -166,7 +166,7 @@ func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 // wave.
 func (d *Decoder) fixed(o operand) Operand {
 	out := o.fixed
-	if out.Kind == SGPR {
+	if out.Kind == SGPR && out.Value != Null {
 		out.Width = uint8(d.WaveSize() / 32)
 	}
 	return out
@@ -207,6 +207,11 @@ func (d *Decoder) resolve(i *Inst, e *layout.Encoding, f *layout.Field, o operan
 		switch {
 		case has('v'):
 			out.Kind = VGPR
+		case has('l'):
+			out.Kind = VGPR
+			if v > 127 {
+				return out, fmt.Errorf("v%d where one of the first 128 must be", v)
+			}
 		case has('t'):
 			out.Kind = VGPR
 			i.half(&out)
@@ -305,7 +310,11 @@ func narrow(i *Inst) {
 // check refuses values of modifiers that mean nothing.
 func check(i *Inst) error {
 	switch {
-	case i.Enc == DS && (strings.HasPrefix(i.row.mnemonic, "ds_gws_") || i.row.mnemonic == "ds_ordered_count") && !i.GDS():
+	case i.Enc == SOP1 && strings.Contains(i.row.mnemonic, "_barrier_") && slices.ContainsFunc(i.Args(), func(o Operand) bool { return o.Kind == Literal }):
+		return errors.New("a barrier's number is no literal")
+	case i.Generation() == 12:
+		return check12(i)
+	case i.Enc == DS && (strings.HasPrefix(i.row.mnemonic, "ds_gws_") || strings.HasSuffix(i.row.mnemonic, "_gs_reg_rtn") || i.row.mnemonic == "ds_ordered_count") && !i.GDS():
 		return errors.New("it is of the global data share, and does not say so")
 	case i.IsSDWA():
 		dst, unused, src0, src1 := i.SDWA()
@@ -318,6 +327,20 @@ func check(i *Inst) error {
 		if dst > SelDword || src0 > SelDword || src1 > SelDword || unused > 2 {
 			return errors.New("a part of a register that does not exist")
 		}
+	}
+	return nil
+}
+
+// check12 refuses what only gfx12 has rules for.
+func check12(i *Inst) error {
+	name := i.row.mnemonic
+	switch {
+	case i.Enc == SMEM && (strings.Contains(name, "_prefetch_") || strings.HasPrefix(name, "s_atc_probe")) && i.bits(6, 7) > 31:
+		return errors.New("a length of more than 31")
+	case i.Enc == SMEM && (strings.HasPrefix(name, "s_buffer_") || name == "s_atc_probe_buffer") && i.Offset() < 0:
+		return errors.New("a negative offset into a buffer")
+	case i.packed() && (strings.Contains(name, "mma") || strings.HasPrefix(name, "v_dot4_f32_")) && (i.bits(59, 2) != 3 || i.bits(14, 1) != 1):
+		return errors.New("OP_SEL_HI must be set")
 	}
 	return nil
 }

@@ -402,7 +402,7 @@ func (i *Inst) Offset() int32 {
 		switch {
 		case gen == 12:
 			return signed(i.mod(72, width), width)
-		case i.Segment() == 0 && gen != 11: // gfx11: as LLVM does
+		case i.Segment() == 0:
 			return int32(i.mod(0, width))
 		}
 		return signed(i.mod(0, width), width)

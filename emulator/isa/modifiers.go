@@ -99,15 +99,35 @@ func (i *Inst) opSel(b *strings.Builder) {
 		}
 		return
 	}
+	if name := i.Name(); i.Generation() == 12 && byteSelected(name) {
+		at := 0
+		if strings.HasPrefix(name, "v_cvt_sr_") {
+			at = 2
+		}
+		if half := sel >> at & 3; half != 0 && at == 0 {
+			fmt.Fprintf(b, " byte_sel:%d", half>>1|half&1<<1)
+		} else if half != 0 {
+			fmt.Fprintf(b, " byte_sel:%d", half)
+		}
+		return
+	}
 	n := max(i.sources(), bits.Len32(i.row.mods.Bits(11, 3)))
-	if name := i.Name(); name == "v_permlane16_b32" || name == "v_permlanex16_b32" {
+	result := i.row.mods.Has(14)
+	switch name := i.Name(); {
+	case name == "v_permlane16_b32" || name == "v_permlanex16_b32":
 		n = 2 // whether lanes that are off are read, and zero where there is none
+	case name == "v_cndmask_b16":
+		return // the halves say it all
+	case name == "v_fmac_f16" && i.Generation() > 10:
+		n = 3
+	case strings.HasPrefix(name, "v_cmp_") && i.Enc == VOP3:
+		result = true
 	}
 	list := fmt.Sprintf("%d", sel&1)
 	for k := 1; k < n; k++ {
 		list += fmt.Sprintf(",%d", sel>>k&1)
 	}
-	if i.row.mods.Has(14) {
+	if result {
 		list += fmt.Sprintf(",%d", sel>>3)
 	}
 	b.WriteString(" op_sel:[" + list + "]")
@@ -116,7 +136,9 @@ func (i *Inst) opSel(b *strings.Builder) {
 func (i *Inst) packedText(b *strings.Builder) {
 	n := i.sources()
 	all := uint32(1)<<n - 1
-	if sel := i.OpSel() & all; sel != 0 {
+	if sel := i.OpSel() & all; sel != 0 && strings.HasPrefix(i.Name(), "v_swmmac_") {
+		fmt.Fprintf(b, " index_key:%d", sel)
+	} else if sel != 0 {
 		list(b, "op_sel", sel, n)
 	}
 	if hi := i.OpSelHi() & all; hi != i.hiDefault()&all {
@@ -255,7 +277,7 @@ func (i *Inst) ds(b *strings.Builder) {
 }
 
 func twoOffsets(name string) bool {
-	return strings.HasPrefix(name, "ds_read2") || strings.HasPrefix(name, "ds_write2") || strings.HasPrefix(name, "ds_wrxchg2")
+	return strings.Contains(name, "_2addr_") || strings.HasPrefix(name, "ds_read2") || strings.HasPrefix(name, "ds_write2") || strings.HasPrefix(name, "ds_wrxchg2")
 }
 
 func (i *Inst) offset(b *strings.Builder) {
@@ -326,7 +348,7 @@ func (i *Inst) lds() bool {
 
 func (i *Inst) mubuf(b *strings.Builder) {
 	toLDS := i.Name() == "buffer_store_lds_dword"
-	if i.N == 0 {
+	if i.N == 0 && i.Generation() > 9 {
 		return // one for the caches
 	}
 	if i.IdxEn() {
@@ -401,11 +423,17 @@ func swizzle(v uint32) string {
 	return fmt.Sprintf(" offset:swizzle(BITMASK_PERM,\"%s\")", mask)
 }
 
-// temporal writes the cache policy of gfx12, given where TH and SCOPE lie.
+// temporal writes the cache policy of gfx12, given where TH and SCOPE lie, between
+// two bits that later processors know.
 func (i *Inst) temporal(b *strings.Builder, th, scope uint) {
-	hint, where := i.bits(th, 3), i.bits(scope, 2)
+	width, scale, nv := uint(3), uint(48), uint(7)
 	if i.Enc == SMEM {
-		hint = i.bits(th, 2)
+		width, scale, nv = 2, 56, 20
+	}
+	c := i.code().Without(i.row.ignored)
+	hint, where := c.Bits(uint8(th), uint8(width)), c.Bits(uint8(scope), 2)
+	if i.mod(scale, 1) != 0 {
+		b.WriteString(" scale_offset")
 	}
 	name := i.row.mnemonic
 	switch {
@@ -431,6 +459,9 @@ func (i *Inst) temporal(b *strings.Builder, th, scope uint) {
 		}
 	}
 	b.WriteString([4]string{"", " scope:SCOPE_SE", " scope:SCOPE_DEV", " scope:SCOPE_SYS"}[where])
+	if i.mod(nv, 1) != 0 {
+		b.WriteString(" nv")
+	}
 }
 
 // atomicHint names TH of an atomic: bit 0 returns the old value, bit 1 is not
@@ -449,4 +480,11 @@ func atomicHint(hint, scope uint32) string {
 		return "NT"
 	}
 	return "RETURN"
+}
+
+// byteSelected reports the conversions of one number of 8 bits, whose OP_SEL says
+// in which byte it is.
+func byteSelected(name string) bool {
+	return strings.HasPrefix(name, "v_cvt_f32_fp8") || strings.HasPrefix(name, "v_cvt_f32_bf8") ||
+		strings.HasPrefix(name, "v_cvt_sr_fp8") || strings.HasPrefix(name, "v_cvt_sr_bf8")
 }

@@ -39,7 +39,7 @@ func (i *Inst) WaitCounts(v uint32) [3]WaitCount {
 	switch i.Generation() {
 	case 10:
 		lgkm, most = v>>8&63, 63
-	case 11:
+	case 11, 12:
 		vm, exp, lgkm, most = v>>10&63, v&7, v>>4&63, 63
 	}
 	return [3]WaitCount{{"vmcnt", vm, 63}, {"expcnt", exp, 7}, {"lgkmcnt", lgkm, most}}

@@ -30,7 +30,8 @@ func (i *Inst) String() string {
 	return b.String()
 }
 
-// Name returns the mnemonic without what it says of the encoding.
+// Name returns the mnemonic without what it says of the encoding, and as GFX9 has
+// it where RDNA has another name: the name of Op.
 func (i *Inst) Name() string {
 	if i.row == nil {
 		return ""
@@ -52,7 +53,7 @@ func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
 	if abs {
 		text = "|" + text + "|"
 	}
-	switch constant := o.Kind == Literal || o.Kind == Const && (o.Value < ConstSharedBase || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
+	switch constant := o.Kind == Literal && !strings.HasPrefix(text, "lit(") || o.Kind == Const && (o.Value < ConstSharedBase || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
 	case neg && constant && !abs:
 		text = "neg(" + text + ")"
 	case neg:

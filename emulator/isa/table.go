@@ -24,7 +24,9 @@ import (
 // before is the same in waves of 32. SIZE is in bytes. MODS are the bits that the
 // opcode knows as modifiers, IGNORED those that mean nothing. OPERANDS are
 // FIELD:CLASSES WIDTH FORM, or = and what always stands there, or ~ and what is
-// not written; - is none. The width of what depends on the size of waves is two
+// not written; - is none. The classes are v for vector registers, l for the first
+// 128 of them, t for their halves, a for accumulation registers, s for scalar ones,
+// c for constants, i for a number. The width of what depends on the size of waves is two
 // numbers, for 32 and 64 lanes. TARGETS has one bit a target, FORMAT is a decimal
 // number, counted from zero.
 //
@@ -203,8 +205,18 @@ func (t *table) number() {
 	t.all(func(r *row) { r.op = t.ops[base(r.mnemonic)] })
 }
 
-// base drops what a mnemonic says of its encoding.
+// base is the name of an operation: GFX9's, without what a mnemonic says of its
+// encoding.
 func base(mnemonic string) string {
+	name := bare(mnemonic)
+	if before, ok := renamed()[name]; ok {
+		return before
+	}
+	return name
+}
+
+// bare drops what a mnemonic says of its encoding.
+func bare(mnemonic string) string {
 	for _, suffix := range []string{"_e32", "_e64", "_sdwa", "_e64_dpp", "_dpp"} {
 		if name, ok := strings.CutSuffix(mnemonic, suffix); ok {
 			return name
@@ -249,6 +261,7 @@ func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
 				"~vcc":  {Kind: SGPR, Value: VCC, Form: FormUnsaid},
 				"~exec": {Kind: SGPR, Value: Exec, Form: FormUnsaid},
 				"=off":  {Kind: Off},
+				"=null": {Kind: SGPR, Value: Null},
 			}[word]
 			if !known {
 				return nil, fmt.Errorf("unknown operand %q", word)

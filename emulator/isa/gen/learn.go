@@ -86,7 +86,7 @@ func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, erro
 	}
 	var list []*found
 	for _, r := range order {
-		if f := best[r]; !l.overlapped(e, f) && !strings.HasPrefix(f.mnemonic, "v_interp_") && f.mnemonic != "v_illegal" {
+		if f := best[r]; !l.overlapped(e, f) && !strings.HasPrefix(f.mnemonic, "v_interp_") && f.mnemonic != "v_illegal" && !strings.HasPrefix(f.mnemonic, "tbuffer_") {
 			l.named(e, f)
 			list = append(list, f)
 		}
@@ -96,6 +96,9 @@ func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, erro
 		rows[i] = row{index: f.row, mnemonic: f.mnemonic, format: format{size: f.size}}
 	}
 	if err := l.learnBits(ctx, e, list, rows); err != nil {
+		return nil, err
+	}
+	if err := l.learnLow(ctx, e, list, classes); err != nil {
 		return nil, err
 	}
 	types, err := l.learnTypes(ctx, e, list, classes)
@@ -262,6 +265,10 @@ func (l *learner) extras(e *layout.Encoding) []layout.Code {
 		return []layout.Code{{Lo: 0xff00e4 << 40}, {Lo: 0xff0151 << 40}}
 	case "vop3dpp", "vop3pdpp":
 		return []layout.Code{{Hi: 0xff00e4 << 8}, {Hi: 0xff0151 << 8}}
+	case "vop3p":
+		if l.family.Generation == 12 {
+			return []layout.Code{{}, {Lo: 3<<59 | 1<<14}} // OP_SEL_HI of matrix instructions
+		}
 	case "ds":
 		gds := map[int]uint64{9: 1 << 16, 10: 1 << 17, 11: 1 << 17}[l.family.Generation]
 		if gds != 0 {
@@ -400,6 +407,7 @@ func (l *learner) learnBits(ctx context.Context, e *layout.Encoding, list []*fou
 		case a.Text == "" && f.word.Has(flips[i].bit):
 			r.mods = r.mods.Or(bit) // must be set
 		case a.Text == "" || a.Size != f.size:
+		case halves(a.Text) != halves(f.text): // decoded by another table, in vain
 		case a.Text == f.text:
 			r.ignored = r.ignored.Or(bit)
 		default:
@@ -408,6 +416,42 @@ func (l *learner) learnBits(ctx context.Context, e *layout.Encoding, list []*fou
 	}
 	return nil
 }
+
+// learnLow finds the operands that are one of the first 128 vector registers: the
+// bit above says which half in a format of 4 bytes, where the processor has halves.
+func (l *learner) learnLow(ctx context.Context, e *layout.Encoding, list []*found, classes map[uint32]map[int]string) error {
+	if l.family.Generation < 11 || !strings.HasPrefix(e.Name, "vop") && !strings.HasPrefix(e.Name, "dpp") || e.Match>>31 != 0 {
+		return nil
+	}
+	var probes [][]uint32
+	type asked struct {
+		row   uint32
+		field int
+	}
+	var asks []asked
+	for _, f := range list {
+		for _, t := range f.tokens {
+			if t.field >= 0 && t.class == "v" {
+				probes = append(probes, wordsOf(e, f.word.Flip(e.Fields[t.field].Lo+7)))
+				asks = append(asks, asked{f.row, t.field})
+			}
+		}
+	}
+	answers, err := l.narrow.Ask(ctx, probes)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if a.Text == "" {
+			row := classes[asks[i].row]
+			row[asks[i].field] = strings.Replace(row[asks[i].field], "v", "l", 1)
+		}
+	}
+	return nil
+}
+
+// halves counts the halves of registers in a text.
+func halves(text string) int { return strings.Count(text, ".l") + strings.Count(text, ".h") }
 
 // learnNumbers tells numbers that are always written in hexadecimal from those
 // that are written as constants are: 5 is 0x5 or 5.

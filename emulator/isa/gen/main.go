@@ -37,7 +37,7 @@ func main() {
 // whose waves have 32 or 64 lanes have two columns, the second marked /64.
 func targets() []string {
 	return []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950",
-		"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64"}
+		"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
 }
 
 func generate(ctx context.Context, bin, out string) error {

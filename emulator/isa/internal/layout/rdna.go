@@ -176,7 +176,7 @@ func GFX11() []Encoding {
 	})
 }
 
-// GFX12 returns the encodings of RDNA 4. The tables have no rows of them yet.
+// GFX12 returns the encodings of RDNA 4.
 func GFX12() []Encoding {
 	return slices.Concat(scalar(), vector(false), dual(), wide(true), []Encoding{
 		// Variant: no scalar offset.
