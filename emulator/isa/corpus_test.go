@@ -140,6 +140,9 @@ func corpus(f *family, target int, rng *rand.Rand) [][]uint32 {
 // fields chooses operands for a row: an instruction, and whether a literal follows.
 func fields(f *family, e *layout.Encoding, r *row, index uint32, rng *rand.Rand) (c layout.Code, lit bool) {
 	c = e.Word(index).Without(e.Fill)
+	if m := e.Marker; m != nil {
+		c = c.Without(layout.At(m.Lo, 9, ^uint32(0))).Or(layout.At(m.Lo, 9, m.Values[rng.IntN(len(m.Values))]))
+	}
 	for _, o := range r.operands {
 		if o.field < 0 {
 			continue
