@@ -185,8 +185,8 @@ func sample(all []probe) []probe {
 // special case of the next one's: 0xf9 where no SDWA is, shown as an operand.
 func (l *learner) overlapped(e *layout.Encoding, f *found) bool {
 	switch {
-	case f.mnemonic == "v_nop":
-		return e.Name != "vop1" && l.family.Generation == 9
+	case f.mnemonic == "v_nop" && l.family.Generation > 9:
+		return false
 	case strings.HasPrefix(e.Name, "sdwa"):
 		return !strings.HasSuffix(f.mnemonic, "_sdwa")
 	case strings.Contains(e.Name, "dpp"):
