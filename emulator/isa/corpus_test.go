@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -21,16 +22,17 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, target := range tab.targets {
-		t.Run(target, func(t *testing.T) {
+	for n, col := range tab.columns {
+		t.Run(strings.TrimSuffix(col.processor+"/64", map[bool]string{false: "/64"}[col.wave64 && col.family.Generation > 9]), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(n)))
-			probes := corpus(tab, n, rng)
-			llvm := oracle.Disassembler{MC: llvmtest.Tool(t, "llvm-mc"), Objdump: llvmtest.Tool(t, "llvm-objdump"), Target: target}
+			probes := corpus(col.family, n, rng)
+			llvm := oracle.Disassembler{MC: llvmtest.Tool(t, "llvm-mc"), Objdump: llvmtest.Tool(t, "llvm-objdump"),
+				Target: col.processor, Wave64: col.wave64 && col.family.Generation > 9}
 			answers, err := llvm.Ask(t.Context(), probes)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := NewDecoder(target)
+			d, err := newDecoder(col.processor, col.wave64)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +44,8 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 				if err != nil {
 					text = ""
 				}
-				if lenient(a.Text) || a.Size > 8 {
+				if lenient(a.Text, col.family.Generation) || fallback(a.Text, err) ||
+					a.Size > 8 && (col.family.Generation == 9 || strings.Contains(a.Text, "mma")) { // matrices have no literals
 					continue
 				}
 				if a.Text != "" {
@@ -52,12 +55,12 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 					continue
 				}
 				bad++
-				if name, _, _ := strings.Cut(a.Text+" ", " "); !shown[name] && len(shown) < 40 {
+				if name, _, _ := strings.Cut(cmp.Or(a.Text, text)+" ", " "); !shown[name] && len(shown) < 40 {
 					shown[name] = true
 					t.Errorf("%08x: %q (%d bytes, %v)\nwant %q (%d bytes)", probes[i], text, inst.Size, err, a.Text, a.Size)
 				}
 			}
-			if bad > 0 || valid < 20000 {
+			if bad > 0 || valid < 10000 {
 				t.Errorf("%d of %d differ; LLVM accepts %d", bad, len(answers), valid)
 			}
 			t.Logf("%d probes, %d valid", len(answers), valid)
@@ -65,94 +68,152 @@ func TestCorpusAgreesWithLLVM(t *testing.T) {
 	}
 }
 
-// lenient reports what LLVM shows although no GFX9 has it: what it complains of
-// itself, literals of VOP3, register 125, results in constants, and registers beyond the last.
-func lenient(text string) bool {
-	_, first, _ := strings.Cut(text, " ")
-	for _, m := range regexp.MustCompile(`:(\d+)\]`).FindAllStringSubmatch(text, -1) {
+// lenient reports what LLVM shows although the processor does not have it: what
+// it complains of itself, registers beyond the last, the scratch base of later
+// processors, results in constants, literals of buffer instructions and, for
+// GFX9, of VOP3, and register 125. The bits of v_nop that do not matter may be
+// those of another format. The names of versions
+// are not known here, and no sign is ever that of vcc.
+func lenient(text string, generation int) bool {
+	for _, m := range beyond.FindAllStringSubmatch(text, -1) {
 		if n, _ := strconv.Atoi(m[1]); n > 255 {
 			return true
 		}
 	}
-	return strings.Contains(text, "/*") || strings.Contains(text, "null") || strings.Contains(text, "xnack_mask") ||
-		strings.Contains(text, "src_flat_scratch") || strings.HasPrefix(first, "src_")
+	_, first, _ := strings.Cut(text, " ")
+	if strings.Contains(text, "/*") || strings.Contains(text, "src_flat_scratch") || strings.HasPrefix(first, "src_") {
+		return true
+	}
+	if generation > 9 {
+		return strings.HasPrefix(text, "v_nop") || strings.HasPrefix(text, "s_version") || strings.Contains(text, ", vcc_lo|") || strings.Contains(text, ", vcc|") || strings.HasPrefix(text, "buffer_") && strings.Contains(text, "lit(")
+	}
+	return strings.Contains(text, "null") || strings.Contains(text, "xnack_mask")
 }
 
+// fallback reports what LLVM decodes by its table for assemblers without halves of
+// registers, because bits that must be zero are not.
+func fallback(text string, err error) bool {
+	return err != nil && strings.Contains(err.Error(), "must be zero") && strings.Contains(text, "16") &&
+		!strings.Contains(text, ".l") && !strings.Contains(text, ".h")
+}
+
+var beyond = regexp.MustCompile(`:(\d+)\]`)
+
 // corpus makes instructions of every row of one target.
-func corpus(tab *table, target int, rng *rand.Rand) [][]uint32 {
+func corpus(f *family, target int, rng *rand.Rand) [][]uint32 {
 	var list [][]uint32
-	for e, rows := range tab.rows {
-		enc := &tab.encodings[e]
+	samples := 8
+	if f.Generation > 9 {
+		samples = 4 // each is there twice, for both sizes of waves
+	}
+	each := func(e int, do func(index uint32, r *row)) {
 		var indexes []uint32
-		for index := range rows {
+		for index := range f.rows[e] {
 			indexes = append(indexes, index)
 		}
 		slices.Sort(indexes)
 		for _, index := range indexes {
-			for _, r := range rows[index] {
-				if r.targets>>target&1 == 0 {
-					continue
-				}
-				for n := range 8 {
-					list = append(list, instance(enc, r, index, rng, n))
+			for _, r := range f.rows[e][index] {
+				if r.targets>>target&1 != 0 {
+					do(index, r)
 				}
 			}
 		}
+	}
+	for e := range f.rows {
+		enc := &f.Encodings[e]
+		each(e, func(index uint32, r *row) {
+			switch {
+			case enc.Second:
+			case enc.Name == "vopdx":
+				each(e+1, func(second uint32, s *row) { list = append(list, dual(f, e, index, second, r, s, rng)) })
+			default:
+				for n := range samples {
+					list = append(list, instance(f, enc, r, index, rng, n*8/samples))
+				}
+			}
+		})
 	}
 	return list
 }
 
-// instance makes one instruction of a row. The first has no modifiers, the next
-// ones have one, the others several.
-func instance(e *layout.Encoding, r *row, index uint32, rng *rand.Rand, n int) []uint32 {
-	word := e.Word(index)
-	lit := false
+// fields chooses operands for a row: an instruction, and whether a literal follows.
+func fields(f *family, e *layout.Encoding, r *row, index uint32, rng *rand.Rand) (c layout.Code, lit bool) {
+	c = e.Word(index).Without(e.Fill)
+	if m := e.Marker; m != nil {
+		c = c.Without(layout.At(m.Lo, 9, ^uint32(0))).Or(layout.At(m.Lo, 9, m.Values[rng.IntN(len(m.Values))]))
+	}
 	for _, o := range r.operands {
 		if o.field < 0 {
 			continue
 		}
-		f := e.Fields[o.field]
-		v := value(f, o, e, rng)
-		lit = lit || e.Size == 4 && f.Kind != layout.VGPR && f.Kind != layout.Imm && v == layout.SrcLiteral
-		if f.Kind != layout.K {
-			word |= f.Put(v)
+		field := e.Fields[o.field]
+		v := value(f, field, o, e, rng)
+		isSource := field.Kind == layout.Source || field.Kind == layout.Scalar
+		lit = lit || isSource && e.HasLiteral() && o.classes != "i" && v == layout.SrcLiteral || field.Kind == layout.K
+		if field.Kind != layout.K {
+			c = c.Or(field.Put(v))
 		}
 	}
+	return c, lit
+}
+
+// dual makes an instruction of two operations.
+func dual(f *family, e int, first, second uint32, r, s *row, rng *rand.Rand) []uint32 {
+	c, lit := fields(f, &f.Encodings[e], r, first, rng)
+	d, lit2 := fields(f, &f.Encodings[e+1], s, second, rng)
+	return finish(c.Or(d), 8, lit || lit2, rng)
+}
+
+// finish makes words of an instruction.
+func finish(c layout.Code, size uint8, lit bool, rng *rand.Rand) []uint32 {
+	words := []uint32{uint32(c.Lo), uint32(c.Lo >> 32), c.Hi}[:size/4]
+	if lit {
+		interesting := []uint32{0, 5, 64, 65, 0xfffffff0, 0x3f800000, 0xbf000000, 0x3c00, 0xb800, 0x3ff00000, 0x3f80, 0x3e22f983, 0xffff, 0x3c003c00,
+			rng.Uint32(), rng.Uint32() & 0xffff}
+		words = append(words, interesting[rng.IntN(len(interesting))])
+	}
+	return words
+}
+
+// instance makes one instruction of a row. The first has no modifiers, the next
+// ones have one, the others several.
+func instance(f *family, e *layout.Encoding, r *row, index uint32, rng *rand.Rand, n int) []uint32 {
+	c, lit := fields(f, e, r, index, rng)
 	switch {
-	case e.Name[0] == 'd' && e.Name[1] == 'p':
-		word |= dppWord(rng) << 32
+	case strings.HasPrefix(e.Name, "dpp"):
+		c = c.Or(layout.Code{Lo: dppWord(f, e, rng) << 32})
+	case strings.HasSuffix(e.Name, "dpp"), strings.HasSuffix(e.Name, "dpp8"):
+		c = c.Or(layout.Code{Hi: uint32(dppWord(f, e, rng))})
+	}
+	switch {
+	case strings.HasPrefix(e.Name, "dpp"):
 	case n == 0:
 	case n < 4:
-		bits := []uint{}
-		for b := range uint(64) {
-			if r.mods>>b&1 != 0 {
+		bits := []uint8{}
+		for b := range uint8(64) {
+			if r.mods.Has(b) {
 				bits = append(bits, b)
 			}
 		}
 		if len(bits) > 0 {
-			word |= 1 << bits[rng.IntN(len(bits))]
+			c = c.Or(layout.At(bits[rng.IntN(len(bits))], 1, 1))
 		}
+	case e.Size == 12 && !strings.Contains(e.Name, "dpp"):
+		c = c.Or(layout.Code{Lo: rng.Uint64(), Hi: rng.Uint32()}.And(r.mods))
 	default:
-		word |= rng.Uint64() & r.mods
+		c.Lo |= rng.Uint64() & r.mods.Lo
 	}
-	if n == 7 && e.Size == 8 && e.Name != "dpp1" && e.Name != "dpp2" {
-		word |= 1 << rng.IntN(64) // one that must be zero, perhaps
-		if found := layout.Find(layout.GFX9(), uint32(word)); found == nil || found.Name != e.Name || e.RowOf(word) != index {
-			word = e.Word(index)
+	if n >= 6 && e.Size >= 8 && !strings.Contains(e.Name, "dpp") {
+		c = c.Or(layout.At(uint8(rng.IntN(64)), 1, 1)) // one that must be zero, perhaps
+		if at := layout.Find(f.Encodings, c); at < 0 || f.Encodings[at].Name != e.Name || e.RowOf(c) != index {
+			c, lit = e.Word(index), false
 		}
 	}
 	if strings.HasPrefix(e.Name, "sdwa") {
-		word = sane(word)
+		c.Lo = sane(c.Lo)
 	}
-	words := []uint32{uint32(word), uint32(word >> 32)}
-	if r.size == 4 {
-		words = words[:1]
-	}
-	if lit || r.size == 8 && e.Size == 4 {
-		interesting := []uint32{0, 5, 64, 65, 0xfffffff0, 0x3f800000, 0xbf000000, 0x3c00, 0xb800, 0x3ff00000, 0x3f80, 0x3e22f983, 0xffff, rng.Uint32(), rng.Uint32() & 0xffff}
-		words = append(words[:1], interesting[rng.IntN(len(interesting))])
-	}
-	return words
+	return finish(c, e.Size, lit, rng)
 }
 
 // sane keeps from llvm-objdump the selections of SDWA that it crashes on.
@@ -168,42 +229,63 @@ func sane(word uint64) uint64 {
 	return word
 }
 
-func dppWord(rng *rand.Rand) uint64 {
+func dppWord(f *family, e *layout.Encoding, rng *rand.Rand) uint64 {
 	ctrls := []uint64{0xe4, 0x1b, 0x101, 0x10f, 0x111, 0x11f, 0x121, 0x130, 0x134, 0x138, 0x13c, 0x140, 0x141, 0x142, 0x143, 0x150, 0x15f}
+	switch {
+	case strings.Contains(e.Name, "dpp8"):
+		return rng.Uint64() & 0xffffff00
+	case f.Generation > 9 && strings.HasPrefix(e.Name, "dpp"):
+		ctrls = append(ctrls, 0x160, 0x16f)
+		return ctrls[rng.IntN(len(ctrls))]<<8 | rng.Uint64()&0xfffc0000
+	case f.Generation > 9:
+		return ctrls[rng.IntN(len(ctrls))]<<8 | rng.Uint64()&0xff0c0000
+	}
 	return ctrls[rng.IntN(len(ctrls))]<<8 | rng.Uint64()&0xfff80000
 }
 
 // value chooses a value for a field that the operand allows.
-func value(f layout.Field, o operand, e *layout.Encoding, rng *rand.Rand) uint32 {
+func value(fam *family, f layout.Field, o operand, e *layout.Encoding, rng *rand.Rand) uint32 {
+	width, gfx9 := o.widths[0], fam.Generation == 9
 	align := uint32(1)
-	if o.width > 1 {
+	if width > 1 && gfx9 {
 		align = 2
 	}
 	scalar := func() uint32 {
-		if o.width <= 2 && rng.IntN(4) == 0 {
+		if width <= 2 && rng.IntN(4) == 0 {
 			special := []uint32{FlatScratch, VCC, TTMP0, TTMP0 + 6, M0, Exec}
+			if !gfx9 {
+				special = append(special, 104, Null)
+			}
 			return special[rng.IntN(len(special))]
 		}
-		if o.width > 2 {
+		if width > 1 || o.widths[1] > 1 {
+			align = 2
+		}
+		if width > 2 {
 			align = 4
 		}
 		return rng.Uint32N(100) / align * align
 	}
 	switch f.Kind {
 	case layout.VGPR:
-		if o.classes == "s" {
+		switch o.classes {
+		case "s":
 			return scalar()
+		case "l":
+			return rng.Uint32N(130) // perhaps one too many
 		}
-		return rng.Uint32N(257-uint32(o.width)) / align * align
+		return rng.Uint32N(257-uint32(width)) / align * align
 	case layout.SDWA:
 		if strings.Contains(o.classes, "v") {
 			return rng.Uint32N(256)
 		}
 		return scalar()
 	case layout.Pair:
-		return rng.Uint32N(50) / max(1, uint32(o.width)/2) * max(1, uint32(o.width)/2)
+		return rng.Uint32N(50) / max(1, uint32(width)/2) * max(1, uint32(width)/2)
 	case layout.Quad:
 		return rng.Uint32N(25)
+	case layout.DstY:
+		return rng.Uint32N(128)
 	case layout.Imm:
 		if rng.IntN(2) == 0 {
 			return rng.Uint32N(64)
@@ -215,13 +297,15 @@ func value(f layout.Field, o operand, e *layout.Encoding, rng *rand.Rand) uint32
 	}
 	for {
 		switch class := o.classes[rng.IntN(len(o.classes))]; class {
-		case 'v', 'a':
-			return 256 + rng.Uint32N(257-uint32(o.width))/align*align
+		case 'l':
+			return 256 + rng.Uint32N(128)
+		case 'v', 'a', 't':
+			return 256 + rng.Uint32N(257-uint32(width))/align*align
 		case 's':
 			return scalar()
 		default:
 			constants := []uint32{128, 129, 192, 193, 208, 235, 236, 237, 238, 240, 241, 243, 247, 248, 251, 252, 253}
-			if e.Size == 4 {
+			if e.HasLiteral() {
 				constants = append(constants, 255, 255, 255)
 			}
 			return constants[rng.IntN(len(constants))]

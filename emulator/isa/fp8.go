@@ -1,6 +1,10 @@
 package isa
 
-import "github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
+import (
+	"slices"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
+)
 
 // The conversions of fp8 and bf8 to f32 with sub-dword addressing have no result
 // to select: the bits for it must say the whole register, so that the tables,
@@ -13,13 +17,13 @@ const (
 )
 
 // fp8Row makes the row of such a conversion, or nil.
-func (d *Decoder) fp8Row(enc Encoding, e *layout.Encoding, word uint64) *row {
+func (d *Decoder) fp8Row(at int, e *layout.Encoding, word uint64) *row {
 	op := uint32(word>>9) & 255
-	if enc != SDWA1 || op < fp8First || op > fp8Last || word&(7<<40) != fp8Whole {
+	if d.Generation() != 9 || d.formats[at] != SDWA1 || op < fp8First || op > fp8Last || word&(7<<40) != fp8Whole {
 		return nil
 	}
 	var plain *row
-	for n, r := range d.rows[VOP1] {
+	for n, r := range d.rows[slices.Index(d.formats, VOP1)] {
 		if uint32(n) == op {
 			plain = r
 		}
@@ -27,7 +31,7 @@ func (d *Decoder) fp8Row(enc Encoding, e *layout.Encoding, word uint64) *row {
 	if plain == nil || len(plain.operands) != 2 {
 		return nil
 	}
-	f := &format{size: e.Size, mods: fp8Mods, ignored: fp8Ignored, operands: []operand{plain.operands[0], plain.operands[1]}}
+	f := &format{size: e.Size, mods: layout.Code{Lo: fp8Mods}, ignored: layout.Code{Lo: fp8Ignored}, operands: []operand{plain.operands[0], plain.operands[1]}}
 	f.operands[0].field, f.operands[1].field = e.Field("vdst"), e.Field("src0")
 	f.operands[1].classes = "v"
 	if word>>55&1 != 0 {
@@ -37,4 +41,4 @@ func (d *Decoder) fp8Row(enc Encoding, e *layout.Encoding, word uint64) *row {
 }
 
 // sourceAlone reports those conversions.
-func (i *Inst) sourceAlone() bool { return i.Enc == SDWA1 && i.row.mods == fp8Mods }
+func (i *Inst) sourceAlone() bool { return i.Enc == SDWA1 && i.row.mods == (layout.Code{Lo: fp8Mods}) }

@@ -1,6 +1,11 @@
 package isa
 
-import "strings"
+import (
+	"strings"
+	"sync"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
+)
 
 // Op is an operation, such as v_add_f32: a small number that is the same on all
 // targets. Zero is none.
@@ -23,11 +28,12 @@ const (
 
 // Numbers of scalar registers with a meaning.
 const (
-	FlatScratch = 102 // and 103
-	XnackMask   = 104 // and 105
+	FlatScratch = 102 // and 103; from gfx10 on an ordinary register
+	XnackMask   = 104 // and 105; the same
 	VCC         = 106 // and 107
 	TTMP0       = 108 // to 123
-	M0          = 124
+	M0          = 124 // on gfx11 and later encoded as 125
+	Null        = 125 // reads as zero; from gfx10 on, on gfx11 and later encoded as 124
 	Exec        = 126 // and 127
 )
 
@@ -91,6 +97,10 @@ const (
 	FormIndex    Form = 'g'
 	FormEnd      Form = 'e' // written unless zero
 	FormBranch   Form = 'j' // in words, from the next instruction
+	FormSplatF16 Form = 's' // the same f16 twice
+	FormDepCtr   Form = 'c'
+	FormDelay    Form = 'y'
+	FormUnsaid   Form = 'u' // not written, but there
 )
 
 // Operand is one operand of an instruction, resolved.
@@ -100,7 +110,19 @@ type Operand struct {
 	Width uint8 // in registers of 32 bits; 0 for numbers
 	Role  Role
 	Form  Form
+	Half  Half
 }
+
+// Half says which 16 bits of a vector register an operand is. Only from gfx11
+// on there are such operands.
+type Half uint8
+
+// The halves.
+const (
+	Whole Half = iota
+	Lower      // written .l
+	Upper      // written .h
+)
 
 // Signed returns a number of the instruction with the sign of its 16 bits.
 func (o Operand) Signed() int32 { return int32(int16(o.Value)) }
@@ -109,7 +131,7 @@ func (o Operand) Signed() int32 { return int32(int16(o.Value)) }
 const MaxOperands = 6
 
 // Inst is a decoded instruction. It shares its description with all others of
-// its opcode and is a value without further allocations.
+// its opcode and is a value without further allocations, except for Dual.
 type Inst struct {
 	Op       Op
 	Enc      Encoding
@@ -118,7 +140,10 @@ type Inst struct {
 	Target   Target
 	Operands [MaxOperands]Operand
 	Word     uint64 // the first eight bytes; see the methods for the modifiers
+	Tail     uint32 // the next four, where there are as many
+	Dual     *Inst  // the second operation of an instruction of two (VOPD)
 	row      *row
+	family   *family
 }
 
 // Args returns the operands.
@@ -127,7 +152,7 @@ func (i *Inst) Args() []Operand { return i.Operands[:i.N] }
 // Encoding is an instruction format.
 type Encoding uint8
 
-// The formats, in the order of the layout's.
+// The formats.
 const (
 	SOP1 Encoding = iota
 	SOPC
@@ -151,29 +176,73 @@ const (
 	DS
 	FLAT
 	MUBUF
+
+	// From gfx10 on: src0 from any of 8 lanes.
+	DPP81
+	DPP8C
+	DPP82
+
+	// From gfx11 on: two operations in one, and lanes for the wide formats.
+	VOPD
+	VOP3DPP
+	VOP3DPP8
+	VOP3PDPP
+	VOP3PDPP8
 )
 
-func (i *Inst) bits(lo, width uint) uint32 { return uint32(i.Word>>lo) & (1<<width - 1) }
+// encodings says what the layout calls the formats.
+var encodings = sync.OnceValue(func() map[string]Encoding {
+	return map[string]Encoding{
+		"sop1": SOP1, "sopc": SOPC, "sopp": SOPP, "sopk": SOPK, "sop2": SOP2,
+		"sdwa1": SDWA1, "sdwac": SDWAC, "sdwa2": SDWA2, "dpp1": DPP1, "dppc": DPPC, "dpp2": DPP2,
+		"vop1": VOP1, "vopc": VOPC, "vop2": VOP2, "mai": MAI, "maix": MAIX, "vop3p": VOP3P, "vop3": VOP3,
+		"smem": SMEM, "ds": DS, "flat": FLAT, "mubuf": MUBUF,
+		"dpp8_1": DPP81, "dpp8_c": DPP8C, "dpp8_2": DPP82, "vopdx": VOPD, "vopdy": VOPD,
+		"vop3dpp": VOP3DPP, "vop3dpp8": VOP3DPP8, "vop3pdpp": VOP3PDPP, "vop3pdpp8": VOP3PDPP8,
+	}
+})
+
+// Generation returns the number of the processor's generation: 9 to 12.
+func (i *Inst) Generation() int { return i.family.Generation }
+
+// code is the instruction as a set of bits.
+func (i *Inst) code() layout.Code { return layout.Code{Lo: i.Word, Hi: i.Tail} }
+
+func (i *Inst) bits(lo, width uint) uint32 { return i.code().Bits(uint8(lo), uint8(width)) }
 
 // mod returns bits of the word that the opcode knows as modifiers; others read
 // as zero, as they do to the hardware.
-func (i *Inst) mod(lo, width uint) uint32 { return uint32((i.Word&i.row.mods)>>lo) & (1<<width - 1) }
+func (i *Inst) mod(lo, width uint) uint32 {
+	return i.code().And(i.row.mods).Bits(uint8(lo), uint8(width))
+}
+
+// wide reports the vector formats of 8 bytes: VOP3, packed reports VOP3P.
+func (i *Inst) wide() bool { return i.Enc == VOP3 || i.Enc == VOP3DPP || i.Enc == VOP3DPP8 }
+
+func (i *Inst) packed() bool { return i.Enc == VOP3P || i.Enc == VOP3PDPP || i.Enc == VOP3PDPP8 }
 
 // IsSDWA reports sub-dword addressing, IsDPP data-parallel primitives.
 func (i *Inst) IsSDWA() bool { return i.Enc >= SDWA1 && i.Enc <= SDWA2 }
 
-// IsDPP reports data-parallel primitives: src0 comes from other lanes.
-func (i *Inst) IsDPP() bool { return i.Enc >= DPP1 && i.Enc <= DPP2 }
+// IsDPP reports data-parallel primitives: src0 comes from other lanes of a row.
+func (i *Inst) IsDPP() bool {
+	return i.Enc >= DPP1 && i.Enc <= DPP2 || i.Enc == VOP3DPP || i.Enc == VOP3PDPP
+}
+
+// IsDPP8 reports that src0 comes from any of 8 lanes.
+func (i *Inst) IsDPP8() bool {
+	return i.Enc >= DPP81 && i.Enc <= DPP82 || i.Enc == VOP3DPP8 || i.Enc == VOP3PDPP8
+}
 
 // Abs, Neg and Sext return bit sets of the sources 0, 1 and 2 whose sign is
 // dropped, turned, or extended (SDWA). For VOP3P, Neg is NEG_LO.
 func (i *Inst) Abs() uint32 {
 	switch {
-	case i.Enc == VOP3 && !i.bitop(), i.mix():
+	case i.wide() && !i.bitop(), i.mix():
 		return i.mod(8, 3)
 	case i.IsSDWA():
 		return i.mod(53, 1) | i.mod(61, 1)<<1
-	case i.IsDPP():
+	case i.IsDPP() && !i.packed():
 		return i.mod(53, 1) | i.mod(55, 1)<<1
 	}
 	return 0
@@ -182,7 +251,7 @@ func (i *Inst) Abs() uint32 {
 // Neg is described at Abs.
 func (i *Inst) Neg() uint32 {
 	switch {
-	case i.Enc == VOP3 && !i.bitop(), i.Enc == VOP3P:
+	case i.wide() && !i.bitop(), i.packed():
 		return i.mod(61, 3)
 	case i.IsSDWA():
 		return i.mod(52, 1) | i.mod(60, 1)<<1
@@ -203,7 +272,7 @@ func (i *Inst) Sext() uint32 {
 // mix reports the VOP3P instructions that mix precisions: NEG_HI is ABS there,
 // and OP_SEL_HI says which sources are f16.
 func (i *Inst) mix() bool {
-	return i.Enc == VOP3P && strings.Contains(i.row.mnemonic, "_mix")
+	return i.packed() && strings.Contains(i.row.mnemonic, "_mix")
 }
 
 // bitop reports the instructions whose modifiers are a truth table.
@@ -216,7 +285,7 @@ func (i *Inst) BitOp() uint32 { return i.bits(61, 3) | i.bits(8, 3)<<3 | i.bits(
 // Clamp reports that the result is clamped.
 func (i *Inst) Clamp() bool {
 	switch {
-	case i.Enc == VOP3 || i.Enc == VOP3P:
+	case i.wide() || i.packed():
 		return i.mod(15, 1) != 0
 	case i.Enc == SDWA1 || i.Enc == SDWA2:
 		return i.mod(45, 1) != 0
@@ -227,7 +296,7 @@ func (i *Inst) Clamp() bool {
 // OMod returns the output modifier: 0 none, 1 times 2, 2 times 4, 3 half.
 func (i *Inst) OMod() uint32 {
 	switch {
-	case i.Enc == VOP3 && !i.bitop():
+	case i.wide() && !i.bitop():
 		return i.mod(59, 2)
 	case i.Enc == SDWA1 || i.Enc == SDWA2:
 		return i.mod(46, 2)
@@ -238,10 +307,10 @@ func (i *Inst) OMod() uint32 {
 // OpSel returns the halves that VOP3 and VOP3P choose: bits 0 to 2 for the
 // sources, bit 3 for the result (VOP3 only).
 func (i *Inst) OpSel() uint32 {
-	switch i.Enc {
-	case VOP3:
+	switch {
+	case i.wide():
 		return i.mod(11, 4)
-	case VOP3P:
+	case i.packed():
 		return i.mod(11, 3)
 	}
 	return 0
@@ -251,13 +320,13 @@ func (i *Inst) OpSel() uint32 {
 // it is 7: upper halves.
 func (i *Inst) OpSelHi() uint32 {
 	const mask = 3<<59 | 1<<14
-	w := i.Word | ^i.row.mods&mask
+	w := i.Word | ^i.row.mods.Lo&mask
 	return uint32(w>>59)&3 | uint32(w>>14)&1<<2
 }
 
 // NegHi returns the sources whose upper halves change sign (VOP3P).
 func (i *Inst) NegHi() uint32 {
-	if i.Enc == VOP3P && !i.mix() {
+	if i.packed() && !i.mix() {
 		return i.mod(8, 3)
 	}
 	return 0
@@ -284,61 +353,121 @@ func (i *Inst) SDWA() (dst, unused, src0, src1 uint32) {
 // DPP returns the control word, the masks of rows and banks that are written,
 // and whether lanes without a source read zero (BOUND_CTRL).
 func (i *Inst) DPP() (ctrl, rows, banks uint32, zero bool) {
-	return i.bits(40, 9), i.bits(60, 4), i.bits(56, 4), i.bits(51, 1) != 0
+	at := i.lanes()
+	return i.bits(at+8, 9), i.bits(at+28, 4), i.bits(at+24, 4), i.bits(at+19, 1) != 0
+}
+
+// DPP8 returns which of its 8 lanes each lane reads, 3 bits for each.
+func (i *Inst) DPP8() uint32 { return i.bits(i.lanes()+8, 24) }
+
+// FetchInactive reports that DPP reads lanes that are off too (FI).
+func (i *Inst) FetchInactive() bool {
+	switch at := i.lanes(); {
+	case i.Generation() == 9:
+		return false
+	case i.IsDPP():
+		return i.bits(at+18, 1) != 0
+	case i.IsDPP8() && at == 32:
+		return i.bits(0, 9) == layout.SrcDPP8FI
+	case i.IsDPP8():
+		return i.bits(32, 9) == layout.SrcDPP8FI
+	}
+	return false
+}
+
+// lanes is where the word of DPP begins.
+func (i *Inst) lanes() uint {
+	if i.wide() || i.packed() {
+		return 64
+	}
+	return 32
 }
 
 // Offset returns the immediate offset of a memory instruction in bytes. For DS
 // instructions with two offsets see Offsets.
 func (i *Inst) Offset() int32 {
-	switch i.Enc {
+	switch gen := i.Generation(); i.Enc {
 	case SMEM:
-		if i.bits(17, 1) == 0 {
+		switch {
+		case gen == 9 && i.bits(17, 1) == 0:
 			return 0
+		case gen == 12:
+			return signed(i.bits(32, 24), 24)
 		}
-		return int32(i.bits(32, 21)) << 11 >> 11
+		return signed(i.bits(32, 21), 21)
 	case DS:
 		return int32(i.mod(0, 16))
 	case FLAT:
-		if i.Segment() == 0 {
-			return int32(i.mod(0, 13))
+		width := [...]uint{9: 13, 10: 12, 11: 13, 12: 24}[gen]
+		switch {
+		case gen == 12:
+			return signed(i.mod(72, width), width)
+		case i.Segment() == 0:
+			return int32(i.mod(0, width))
 		}
-		return int32(i.mod(0, 13)) << 19 >> 19
+		return signed(i.mod(0, width), width)
 	case MUBUF:
+		if gen == 12 {
+			return signed(i.mod(72, 24), 24)
+		}
 		return int32(i.mod(0, 12))
 	}
 	return 0
 }
 
+func signed(v uint32, width uint) int32 { return int32(v<<(32-width)) >> (32 - width) }
+
 // Offsets returns the two offsets of a DS instruction, in elements.
 func (i *Inst) Offsets() (uint32, uint32) { return i.bits(0, 8), i.bits(8, 8) }
 
 // Segment returns what a FLAT instruction addresses: 0 flat, 1 scratch, 2 global.
-func (i *Inst) Segment() uint32 { return i.bits(14, 2) }
+func (i *Inst) Segment() uint32 {
+	switch i.Generation() {
+	case 11:
+		return i.bits(16, 2)
+	case 12:
+		return i.bits(24, 2)
+	}
+	return i.bits(14, 2)
+}
 
 // GLC reports that an atomic returns the value before; for other memory
 // instructions it is a hint to the caches.
 func (i *Inst) GLC() bool {
+	at := [...][3]uint{9: {14, 16, 16}, 10: {14, 16, 16}, 11: {14, 14, 14}, 12: {52, 23, 52}}[i.Generation()]
 	switch i.Enc {
 	case MUBUF:
-		return i.bits(14, 1) != 0
+		return i.bits(at[0], 1) != 0
 	case SMEM:
-		return i.mod(16, 1) != 0
+		return i.mod(at[1], 1) != 0
 	}
-	return i.bits(16, 1) != 0
+	return i.bits(at[2], 1) != 0
 }
 
 // OffEn and IdxEn report what the vector address of a MUBUF instruction has, LDS
 // that it loads into local memory.
-func (i *Inst) OffEn() bool { return i.bits(12, 1) != 0 }
+func (i *Inst) OffEn() bool {
+	return i.bits([...]uint{9: 12, 10: 12, 11: 54, 12: 62}[i.Generation()], 1) != 0
+}
 
 // IdxEn is described at OffEn.
-func (i *Inst) IdxEn() bool { return i.bits(13, 1) != 0 }
+func (i *Inst) IdxEn() bool {
+	return i.bits([...]uint{9: 13, 10: 13, 11: 55, 12: 63}[i.Generation()], 1) != 0
+}
 
 // LDS is described at OffEn.
-func (i *Inst) LDS() bool { return i.bits(16, 1) != 0 }
+func (i *Inst) LDS() bool { return i.Generation() <= 10 && i.bits(16, 1) != 0 }
 
 // GDS reports that a DS instruction means the global data share.
-func (i *Inst) GDS() bool { return i.mod(16, 1) != 0 }
+func (i *Inst) GDS() bool {
+	switch i.Generation() {
+	case 9:
+		return i.mod(16, 1) != 0
+	case 10, 11:
+		return i.mod(17, 1) != 0
+	}
+	return false
+}
 
 // Matrix returns the modifiers of a matrix instruction: broadcast size and
 // block of A, and the pattern of B.

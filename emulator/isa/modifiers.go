@@ -7,12 +7,12 @@ import (
 )
 
 // gfx90a and gfx940 report the generations that name some things otherwise.
-func (i *Inst) gfx90a() bool { return i.Target >= 3 }
-func (i *Inst) gfx940() bool { return i.Target >= 4 }
+func (i *Inst) gfx90a() bool { return i.Generation() == 9 && i.Target >= 3 }
+func (i *Inst) gfx940() bool { return i.Generation() == 9 && i.Target >= 4 }
 
 func (i *Inst) modifiers(b *strings.Builder) {
 	switch i.Enc {
-	case VOP3:
+	case VOP3, VOP3DPP, VOP3DPP8:
 		if i.bitop() && i.BitOp() != 0 {
 			if n := i.BitOp(); n <= 10 {
 				fmt.Fprintf(b, " bitop3:%d", n)
@@ -22,26 +22,32 @@ func (i *Inst) modifiers(b *strings.Builder) {
 		}
 		i.opSel(b)
 		i.clampOMod(b)
-	case VOP3P:
-		i.packed(b)
+		i.lanesText(b)
+	case VOP3P, VOP3PDPP, VOP3PDPP8:
+		i.packedText(b)
+		i.lanesText(b)
 	case MAI, MAIX:
 		i.matrix(b)
 	case SDWA1, SDWA2, SDWAC:
 		i.sdwa(b)
-	case DPP1, DPP2, DPPC:
-		i.dpp(b)
+	case DPP1, DPP2, DPPC, DPP81, DPP82, DPP8C:
+		i.lanesText(b)
 	case SMEM:
-		if i.Word&(1<<17|1<<14) == 1<<17|1<<14 {
-			b.WriteString(" offset:" + hexSigned(i.Offset()))
-		}
-		if i.GLC() {
-			b.WriteString(" glc")
-		}
+		i.smem(b)
 	case DS:
 		i.ds(b)
 	case FLAT:
 		i.offset(b)
-		i.cache(b, 16, 17, 25)
+		switch i.Generation() {
+		case 9:
+			i.cache(b, 16, 17, 25)
+		case 10:
+			i.hints(b, 16, 17, 12)
+		case 11:
+			i.hints(b, 14, 15, 13)
+		case 12:
+			i.temporal(b, 52, 50)
+		}
 		if i.lds() {
 			b.WriteString(" lds")
 		}
@@ -93,21 +99,46 @@ func (i *Inst) opSel(b *strings.Builder) {
 		}
 		return
 	}
-	n := max(i.sources(), bits.Len32(uint32(i.row.mods>>11)&7))
+	if name := i.Name(); i.Generation() == 12 && byteSelected(name) {
+		at := 0
+		if strings.HasPrefix(name, "v_cvt_sr_") {
+			at = 2
+		}
+		if half := sel >> at & 3; half != 0 && at == 0 {
+			fmt.Fprintf(b, " byte_sel:%d", half>>1|half&1<<1)
+		} else if half != 0 {
+			fmt.Fprintf(b, " byte_sel:%d", half)
+		}
+		return
+	}
+	n := max(i.sources(), bits.Len32(i.row.mods.Bits(11, 3)))
+	result := i.row.mods.Has(14)
+	switch name := i.Name(); {
+	case name == "v_permlane16_b32" || name == "v_permlanex16_b32":
+		n = 2 // whether lanes that are off are read, and zero where there is none
+	case name == "v_cndmask_b16":
+		return // the halves say it all
+	case name == "v_fmac_f16" && i.Generation() > 10:
+		n = 3
+	case strings.HasPrefix(name, "v_cmp_") && i.Enc == VOP3:
+		result = true
+	}
 	list := fmt.Sprintf("%d", sel&1)
 	for k := 1; k < n; k++ {
 		list += fmt.Sprintf(",%d", sel>>k&1)
 	}
-	if i.row.mods>>14&1 != 0 {
+	if result {
 		list += fmt.Sprintf(",%d", sel>>3)
 	}
 	b.WriteString(" op_sel:[" + list + "]")
 }
 
-func (i *Inst) packed(b *strings.Builder) {
+func (i *Inst) packedText(b *strings.Builder) {
 	n := i.sources()
 	all := uint32(1)<<n - 1
-	if sel := i.OpSel() & all; sel != 0 {
+	if sel := i.OpSel() & all; sel != 0 && strings.HasPrefix(i.Name(), "v_swmmac_") {
+		fmt.Fprintf(b, " index_key:%d", sel)
+	} else if sel != 0 {
 		list(b, "op_sel", sel, n)
 	}
 	if hi := i.OpSelHi() & all; hi != i.hiDefault()&all {
@@ -164,12 +195,25 @@ func (i *Inst) sdwa(b *strings.Builder) {
 	}
 }
 
-func (i *Inst) dpp(b *strings.Builder) {
-	ctrl, rows, banks, zero := i.DPP()
-	b.WriteString(" " + dppControl(ctrl))
-	fmt.Fprintf(b, " row_mask:0x%x bank_mask:0x%x", rows, banks)
-	if zero {
-		b.WriteString(" bound_ctrl:1")
+func (i *Inst) lanesText(b *strings.Builder) {
+	switch {
+	case i.IsDPP8():
+		sel := i.DPP8()
+		text := ""
+		for n := range 8 {
+			text += fmt.Sprintf(",%d", sel>>(3*n)&7)
+		}
+		b.WriteString(" dpp8:[" + text[1:] + "]")
+	case i.IsDPP():
+		ctrl, rows, banks, zero := i.DPP()
+		b.WriteString(" " + i.dppControl(ctrl))
+		fmt.Fprintf(b, " row_mask:0x%x bank_mask:0x%x", rows, banks)
+		if zero {
+			b.WriteString(" bound_ctrl:1")
+		}
+	}
+	if i.FetchInactive() {
+		b.WriteString(" fi:1")
 	}
 }
 
@@ -186,10 +230,11 @@ const (
 	DPPHalfMirror = 0x141
 	DPPBcast15    = 0x142
 	DPPBcast31    = 0x143
-	DPPNewBcast   = 0x150 // + 0..15; gfx90a on
+	DPPNewBcast   = 0x150 // + 0..15; gfx90a on, and from gfx10 on: there called row_share
+	DPPRowXMask   = 0x160 // + 0..15; from gfx10 on
 )
 
-func dppControl(c uint32) string {
+func (i *Inst) dppControl(c uint32) string {
 	switch {
 	case c < 0x100:
 		return fmt.Sprintf("quad_perm:[%d,%d,%d,%d]", c&3, c>>2&3, c>>4&3, c>>6&3)
@@ -199,6 +244,10 @@ func dppControl(c uint32) string {
 		return fmt.Sprintf("row_shr:%d", c&15)
 	case c > DPPRowRor && c < 0x130:
 		return fmt.Sprintf("row_ror:%d", c&15)
+	case c >= DPPNewBcast && c < 0x160 && i.Generation() > 9:
+		return fmt.Sprintf("row_share:%d", c&15)
+	case c >= DPPRowXMask && c < 0x170 && i.Generation() > 9:
+		return fmt.Sprintf("row_xmask:%d", c&15)
 	case c >= DPPNewBcast && c < 0x160:
 		return fmt.Sprintf("row_newbcast:%d", c&15)
 	}
@@ -228,13 +277,50 @@ func (i *Inst) ds(b *strings.Builder) {
 }
 
 func twoOffsets(name string) bool {
-	return strings.HasPrefix(name, "ds_read2") || strings.HasPrefix(name, "ds_write2") || strings.HasPrefix(name, "ds_wrxchg2")
+	return strings.Contains(name, "_2addr_") || strings.HasPrefix(name, "ds_read2") || strings.HasPrefix(name, "ds_write2") || strings.HasPrefix(name, "ds_wrxchg2")
 }
 
 func (i *Inst) offset(b *strings.Builder) {
 	if o := i.Offset(); o != 0 {
 		fmt.Fprintf(b, " offset:%d", o)
 	}
+}
+
+func (i *Inst) smem(b *strings.Builder) {
+	gen := i.Generation()
+	switch scalar := i.bits(57, 7) != i.family.Null; {
+	case gen == 9 && i.Word&(1<<17|1<<14) == 1<<17|1<<14,
+		gen > 9 && scalar && i.row.mods.Has(32) && (gen == 12 || i.Offset() != 0):
+		b.WriteString(" offset:" + hexSigned(i.Offset()))
+	}
+	switch gen {
+	case 9:
+		i.hints(b, 16, 96, 96)
+	case 10:
+		i.hints(b, 16, 96, 14)
+	case 11:
+		i.hints(b, 14, 96, 13)
+	case 12:
+		i.temporal(b, 23, 21)
+	}
+}
+
+// hints writes the cache policy of gfx10 and gfx11, given where its bits lie; 96
+// where there is none.
+func (i *Inst) hints(b *strings.Builder, glc, slc, dlc uint) {
+	for _, hint := range []struct {
+		bit  uint
+		name string
+	}{{glc, " glc"}, {slc, " slc"}, {dlc, " dlc"}} {
+		if hint.bit < 96 && i.hinted(hint.bit) {
+			b.WriteString(hint.name)
+		}
+	}
+}
+
+// hinted reports a bit that is a modifier, or chooses the row.
+func (i *Inst) hinted(bit uint) bool {
+	return i.bits(bit, 1) != 0 && !i.row.ignored.Has(uint8(bit))
 }
 
 // cache writes the cache policy, given where its bits lie.
@@ -257,11 +343,14 @@ func (i *Inst) cache(b *strings.Builder, glc, slc, scc uint) {
 // lds reports a FLAT instruction that loads into local memory; on gfx942 the bit
 // means something else for scratch.
 func (i *Inst) lds() bool {
-	return i.bits(13, 1) != 0 && (i.Segment() != 1 || !i.gfx940())
+	return i.Generation() <= 10 && i.bits(13, 1) != 0 && (i.Segment() != 1 || !i.gfx940())
 }
 
 func (i *Inst) mubuf(b *strings.Builder) {
 	toLDS := i.Name() == "buffer_store_lds_dword"
+	if i.N == 0 && i.Generation() > 9 {
+		return // one for the caches
+	}
 	if i.IdxEn() {
 		b.WriteString(" idxen")
 	}
@@ -272,8 +361,20 @@ func (i *Inst) mubuf(b *strings.Builder) {
 	if toLDS {
 		b.WriteString(" lds")
 	}
-	i.cache(b, 14, 17, 15)
-	if i.bits(55, 1) != 0 && !i.gfx90a() {
+	tfe := uint(55)
+	switch i.Generation() {
+	case 9:
+		i.cache(b, 14, 17, 15)
+	case 10:
+		i.hints(b, 14, 54, 15)
+	case 11:
+		i.hints(b, 14, 12, 13)
+		tfe = 53
+	case 12:
+		i.temporal(b, 52, 50)
+		tfe = 22
+	}
+	if i.bits(tfe, 1) != 0 && !i.gfx90a() {
 		b.WriteString(" tfe")
 	}
 	if i.LDS() && !toLDS {
@@ -320,4 +421,70 @@ func swizzle(v uint32) string {
 		}
 	}
 	return fmt.Sprintf(" offset:swizzle(BITMASK_PERM,\"%s\")", mask)
+}
+
+// temporal writes the cache policy of gfx12, given where TH and SCOPE lie, between
+// two bits that later processors know.
+func (i *Inst) temporal(b *strings.Builder, th, scope uint) {
+	width, scale, nv := uint(3), uint(48), uint(7)
+	if i.Enc == SMEM {
+		width, scale, nv = 2, 56, 20
+	}
+	c := i.code().Without(i.row.ignored)
+	hint, where := c.Bits(uint8(th), uint8(width)), c.Bits(uint8(scope), 2)
+	if i.mod(scale, 1) != 0 {
+		b.WriteString(" scale_offset")
+	}
+	name := i.row.mnemonic
+	switch {
+	case hint == 0:
+	case strings.Contains(name, "_atomic_"):
+		b.WriteString(" th:TH_ATOMIC_" + atomicHint(hint, where))
+	default:
+		kind := "LOAD"
+		if strings.Contains(name, "_store_") {
+			kind = "STORE"
+		}
+		names := [8]string{"", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT", "NT_WB"}
+		if kind == "STORE" {
+			names[3] = "WB"
+		}
+		if where == 3 {
+			names[3] = "BYPASS"
+		}
+		if kind == "LOAD" && hint == 7 {
+			b.WriteString(" th:0x7")
+		} else {
+			b.WriteString(" th:TH_" + kind + "_" + names[hint])
+		}
+	}
+	b.WriteString([4]string{"", " scope:SCOPE_SE", " scope:SCOPE_DEV", " scope:SCOPE_SYS"}[where])
+	if i.mod(nv, 1) != 0 {
+		b.WriteString(" nv")
+	}
+}
+
+// atomicHint names TH of an atomic: bit 0 returns the old value, bit 1 is not
+// temporal, bit 2 cascades.
+func atomicHint(hint, scope uint32) string {
+	switch {
+	case hint&4 != 0 && scope >= 2 && hint&2 != 0:
+		return "CASCADE_NT"
+	case hint&4 != 0 && scope >= 2:
+		return "CASCADE_RT"
+	case hint&4 != 0:
+		return fmt.Sprintf("0x%x", hint)
+	case hint == 3:
+		return "NT_RETURN"
+	case hint == 2:
+		return "NT"
+	}
+	return "RETURN"
+}
+
+// byteSelected reports the conversions of one number of 8 bits, whose OP_SEL says
+// in which byte it is.
+func byteSelected(name string) bool {
+	return strings.HasPrefix(name, "v_cvt_f32_fp8") || strings.HasPrefix(name, "v_cvt_f32_bf8") ||
+		strings.HasPrefix(name, "v_cvt_sr_fp8") || strings.HasPrefix(name, "v_cvt_sr_bf8")
 }

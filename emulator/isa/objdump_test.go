@@ -62,22 +62,27 @@ __global__ void matrix(const float *a, const float *b, v4 *c, v16 *d) {
 // by instruction.
 func TestCompiledCodeAgreesWithLLVM(t *testing.T) {
 	total := 0
-	for _, target := range []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"} {
+	for _, target := range []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"} {
 		for _, opt := range []string{"-O0", "-O3"} {
 			t.Run(target+opt, func(t *testing.T) {
-				source := codeSource
-				if target >= "gfx908" {
+				processor, wave, _ := strings.Cut(target, "/")
+				source, rdna, flags := codeSource, len(processor) > len("gfx900"), []string{opt}
+				if processor >= "gfx908" && !rdna {
 					source += matrixSource
 				}
-				path := llvmtest.HIP(t, source, target, opt)
-				d, err := NewDecoder(target)
+				if wave == "64" {
+					flags = append(flags, "-mwavefrontsize64")
+				}
+				path := llvmtest.HIP(t, source, processor, flags...)
+				d, err := newDecoder(processor, wave == "64")
 				if err != nil {
 					t.Fatal(err)
 				}
+				llvm := oracle.Disassembler{Target: processor, Wave64: wave == "64"}
 				n := 0
-				for line := range strings.Lines(llvmtest.Run(t, "llvm-objdump", "-d", "--mcpu="+target, path)) {
+				for line := range strings.Lines(llvmtest.Run(t, "llvm-objdump", append(llvm.Args(), "-d", path)...)) {
 					l, ok := oracle.ParseLine(strings.TrimRight(line, "\n"))
-					if !ok || strings.HasPrefix(l.Text, ".long") || l.Text == "" {
+					if !ok || strings.HasPrefix(l.Text, ".long") || l.Text == "" || l.Text == "v_illegal" {
 						continue
 					}
 					var code []byte
@@ -114,8 +119,8 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, target := range t.targets {
-		d, err := NewDecoder(target)
+	for _, c := range t.columns {
+		d, err := newDecoder(c.processor, c.wave64)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -136,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 
 // A decoder exists for the targets of the table alone.
 func TestUnknownTarget(t *testing.T) {
-	if _, err := NewDecoder("gfx1100"); err == nil || !strings.Contains(err.Error(), "gfx942") {
-		t.Errorf("gfx1100: %v", err)
+	if _, err := NewDecoder("gfx1250"); err == nil || !strings.Contains(err.Error(), "gfx942, gfx950") {
+		t.Errorf("gfx1250: %v", err)
 	}
 }

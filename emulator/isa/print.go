@@ -16,7 +16,7 @@ func (i *Inst) String() string {
 	b.WriteString(i.row.mnemonic)
 	sep := " "
 	for n, o := range i.Args() {
-		if o.Form == FormEnd && o.Value == 0 {
+		if o.Form == FormEnd && o.Value == 0 || o.Form == FormUnsaid {
 			continue
 		}
 		b.WriteString(sep)
@@ -24,10 +24,14 @@ func (i *Inst) String() string {
 		i.operand(&b, n, o)
 	}
 	i.modifiers(&b)
+	if i.Dual != nil {
+		b.WriteString(" :: " + i.Dual.String())
+	}
 	return b.String()
 }
 
-// Name returns the mnemonic without what it says of the encoding.
+// Name returns the mnemonic without what it says of the encoding, and as GFX9 has
+// it where RDNA has another name: the name of Op.
 func (i *Inst) Name() string {
 	if i.row == nil {
 		return ""
@@ -36,7 +40,7 @@ func (i *Inst) Name() string {
 }
 
 func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
-	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.Enc == VOP3P && !i.mix() || i.Enc == MAI || i.Enc == MAIX {
+	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.packed() && !i.mix() || i.Enc == MAI || i.Enc == MAIX {
 		b.WriteString(i.text(o))
 		return
 	}
@@ -49,7 +53,7 @@ func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
 	if abs {
 		text = "|" + text + "|"
 	}
-	switch constant := o.Kind == Const && (o.Value < ConstSharedBase || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
+	switch constant := o.Kind == Literal && !strings.HasPrefix(text, "lit(") || o.Kind == Const && (o.Value < ConstSharedBase || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
 	case neg && constant && !abs:
 		text = "neg(" + text + ")"
 	case neg:
@@ -61,11 +65,11 @@ func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
 func (i *Inst) text(o Operand) string {
 	switch o.Kind {
 	case VGPR:
-		return registers("v", o.Value, o.Width)
+		return registers("v", o.Value, o.Width) + [...]string{"", ".l", ".h"}[o.Half]
 	case AGPR:
 		return registers("a", o.Value, o.Width)
 	case SGPR:
-		return scalar(o.Value, o.Width)
+		return i.scalar(o.Value, o.Width)
 	case Const:
 		return constant(o)
 	case Literal:
@@ -83,7 +87,7 @@ func registers(prefix string, first uint32, width uint8) string {
 	return fmt.Sprintf("%s[%d:%d]", prefix, first, first+uint32(width)-1)
 }
 
-func scalar(v uint32, width uint8) string {
+func (i *Inst) scalar(v uint32, width uint8) string {
 	special := func(name string, first uint32) string {
 		if width == 2 {
 			return name
@@ -91,7 +95,7 @@ func scalar(v uint32, width uint8) string {
 		return name + [2]string{"_lo", "_hi"}[(v-first)&1]
 	}
 	switch {
-	case v < FlatScratch:
+	case v < FlatScratch, v < VCC && i.Generation() > 9:
 		return registers("s", v, width)
 	case v < XnackMask:
 		return special("flat_scratch", FlatScratch)
@@ -103,6 +107,8 @@ func scalar(v uint32, width uint8) string {
 		return registers("ttmp", v-TTMP0, width)
 	case v == M0:
 		return "m0"
+	case v == Null:
+		return "null"
 	}
 	return special("exec", Exec)
 }
@@ -143,6 +149,8 @@ func literal(o Operand) string {
 		inline, shown = small(int32(v)) || single(v), v&0xffff
 	case FormPairF16:
 		inline = small(int32(v)) || v>>16 == 0 && half(uint16(v))
+	case FormSplatF16:
+		inline = small(int32(v)) || v>>16 == v&0xffff && half(uint16(v))
 	case FormPairBF16:
 		inline = small(int32(v)) || v>>16 == 0 && brain(uint16(v))
 	case FormF64:
@@ -193,6 +201,9 @@ func (i *Inst) number(o Operand) string {
 	switch o.Form {
 	case FormHex:
 		if o.Role == RoleOffset {
+			if gen := i.Generation(); i.Offset() == 0 && (gen == 10 || gen == 11) {
+				return "null" // neither a register nor a number
+			}
 			return hexSigned(i.Offset())
 		}
 		return fmt.Sprintf("0x%x", v)
@@ -201,11 +212,15 @@ func (i *Inst) number(o Operand) string {
 	case FormHWReg:
 		return i.hwreg(v)
 	case FormMessage:
-		return message(v)
+		return i.message(v)
 	case FormWait:
-		return wait(v)
+		return i.wait(v)
 	case FormIndex:
 		return indexMode(v)
+	case FormDepCtr:
+		return dependencies(v)
+	case FormDelay:
+		return delay(v)
 	}
 	return strconv.Itoa(int(v))
 }
@@ -233,96 +248,4 @@ func hexSigned(v int32) string {
 		return fmt.Sprintf("-0x%x", -int64(v))
 	}
 	return fmt.Sprintf("0x%x", v)
-}
-
-func wait(v uint32) string {
-	vm, exp, lgkm := WaitCounts(v)
-	all := vm == 63 && exp == 7 && lgkm == 15
-	var parts []string
-	if vm != 63 || all {
-		parts = append(parts, fmt.Sprintf("vmcnt(%d)", vm))
-	}
-	if exp != 7 || all {
-		parts = append(parts, fmt.Sprintf("expcnt(%d)", exp))
-	}
-	if lgkm != 15 || all {
-		parts = append(parts, fmt.Sprintf("lgkmcnt(%d)", lgkm))
-	}
-	return strings.Join(parts, " ")
-}
-
-// WaitCounts takes the number of s_waitcnt apart: how many vector memory
-// operations, exports, and LDS or scalar memory operations may be under way.
-func WaitCounts(v uint32) (vm, exp, lgkm uint32) {
-	return v&15 | v>>14&3<<4, v >> 4 & 7, v >> 8 & 15
-}
-
-func (i *Inst) hwreg(v uint32) string {
-	id, offset, width := HWReg(v)
-	names := map[uint32]string{
-		1: "MODE", 2: "STATUS", 3: "TRAPSTS", 4: "HW_ID", 5: "GPR_ALLOC", 6: "LDS_ALLOC", 7: "IB_STS",
-		15: "SH_MEM_BASES", 16: "TBA_LO", 17: "TBA_HI", 18: "TMA_LO", 19: "TMA_HI",
-	}
-	if i.gfx940() {
-		for id, name := range map[uint32]string{20: "XCC_ID", 21: "SQ_PERF_SNAPSHOT_DATA", 22: "SQ_PERF_SNAPSHOT_DATA1",
-			23: "SQ_PERF_SNAPSHOT_PC_LO", 24: "SQ_PERF_SNAPSHOT_PC_HI"} {
-			names[id] = name
-		}
-	}
-	text := strconv.Itoa(int(id))
-	if name := names[id]; name != "" {
-		text = "HW_REG_" + name
-	}
-	if offset != 0 || width != 32 {
-		text += fmt.Sprintf(", %d, %d", offset, width)
-	}
-	return "hwreg(" + text + ")"
-}
-
-// HWReg takes the number of s_getreg and s_setreg apart: which register, from
-// which bit on, how many bits.
-func HWReg(v uint32) (id, offset, width uint32) { return v & 63, v >> 6 & 31, v>>11&31 + 1 }
-
-func message(v uint32) string {
-	id, op, stream := v&15, v>>4&7, v>>8&3
-	name := map[uint32]string{1: "INTERRUPT", 2: "GS", 3: "GS_DONE", 4: "SAVEWAVE", 5: "STALL_WAVE_GEN", 6: "HALT_WAVES",
-		7: "ORDERED_PS_DONE", 8: "EARLY_PRIM_DEALLOC", 9: "GS_ALLOC_REQ", 10: "GET_DOORBELL", 15: "SYSMSG"}[id]
-	named := name != ""
-	text := "MSG_" + name
-	switch ops := []string{"GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"}; {
-	case id == 2 || id == 3:
-		named = named && op < 4 && (op != 0 || id == 3 && stream == 0)
-		if named {
-			text += ", " + ops[op]
-			if op != 0 {
-				text += fmt.Sprintf(", %d", stream)
-			}
-		}
-	case id == 15:
-		ops := map[uint32]string{1: "ECC_ERR_INTERRUPT", 2: "REG_RD", 4: "TTRACE_PC"}
-		named = named && ops[op] != "" && stream == 0
-		text += ", SYSMSG_OP_" + ops[op]
-	default:
-		named = named && op == 0 && stream == 0
-	}
-	switch {
-	case named:
-		return "sendmsg(" + text + ")"
-	case v == id|op<<4|stream<<8:
-		return fmt.Sprintf("sendmsg(%d, %d, %d)", id, op, stream)
-	}
-	return strconv.Itoa(int(v))
-}
-
-func indexMode(v uint32) string {
-	if v&^15 != 0 {
-		return fmt.Sprintf("0x%x", v)
-	}
-	var parts []string
-	for n, name := range []string{"SRC0", "SRC1", "SRC2", "DST"} {
-		if v>>n&1 != 0 {
-			parts = append(parts, name)
-		}
-	}
-	return "gpr_idx(" + strings.Join(parts, ",") + ")"
 }

@@ -16,18 +16,24 @@ import (
 //
 //	targets NAME...
 //	format SIZE MODS IGNORED OPERANDS
+//	family NAME
 //	encoding NAME
 //	ROW MNEMONIC TARGETS FORMAT
 //
-// SIZE is in bytes. MODS are the bits that the opcode knows as modifiers,
-// IGNORED those that mean nothing. OPERANDS are FIELD:CLASSES WIDTH FORM, or =
-// and what always stands there; - is none. TARGETS has one bit a target, FORMAT
-// is a decimal number, counted from zero.
+// A target that ends in /64 is a processor in waves of 64 lanes, where the one
+// before is the same in waves of 32. SIZE is in bytes. MODS are the bits that the
+// opcode knows as modifiers, IGNORED those that mean nothing. OPERANDS are
+// FIELD:CLASSES WIDTH FORM, or = and what always stands there, or ~ and what is
+// not written; - is none. The classes are v for vector registers, l for the first
+// 128 of them, t for their halves, a for accumulation registers, s for scalar ones,
+// c for constants, i for a number. The width of what depends on the size of waves is two
+// numbers, for 32 and 64 lanes. TARGETS has one bit a target, FORMAT is a decimal
+// number, counted from zero.
 //
 //go:embed table.txt
 var tableText string
 
-// Target is a processor that the table knows: its column.
+// Target is a processor that the table knows, with a size of waves: its column.
 type Target uint8
 
 // row describes an opcode with its variant on the targets of its mask.
@@ -40,107 +46,153 @@ type row struct {
 
 type format struct {
 	size          uint8
-	mods, ignored uint64
+	mods, ignored layout.Code
 	operands      []operand
+	text          string // the operands, as written
 }
 
 // operand says where an operand of a row comes from.
 type operand struct {
 	field   int // of the layout; -1: fixed
 	classes string
-	width   uint8
+	widths  [2]uint8 // in waves of 32 lanes, and of 64
 	role    Role
 	form    Form
 	fixed   Operand
 }
 
+// column is a target.
+type column struct {
+	processor string
+	wave64    bool
+	family    *family
+}
+
+// family is the part of the table for the processors of one layout.
+type family struct {
+	layout.Family
+	rows []map[uint32][]*row // by encoding and row number; one for each set of targets
+}
+
 type table struct {
-	targets   []string
-	encodings []layout.Encoding
-	names     []string            // by Op; the first is empty
-	ops       map[string]Op       // the reverse
-	rows      []map[uint32][]*row // by encoding and row number; one for each set of targets
+	columns  []column
+	families []family
+	names    []string      // by Op; the first is empty
+	ops      map[string]Op // the reverse
 }
 
 // load reads the embedded table once. It fails only when the table breaks its
 // own rules, which the tests of this package would show.
 var load = sync.OnceValues(func() (*table, error) { return parse(tableText) })
 
+// parser holds what the lines before have said.
+type parser struct {
+	*table
+	formats  []*format
+	family   *family
+	encoding int
+	resolved map[resolved]*format
+}
+
+type resolved struct {
+	family           string
+	encoding, format int
+}
+
 func parse(text string) (*table, error) {
-	t := &table{encodings: layout.GFX9(), ops: map[string]Op{}}
-	t.rows = make([]map[uint32][]*row, len(t.encodings))
-	var formats []*format
-	var raw []string // operands of the formats, as written
-	enc := -1
-	type resolved struct{ enc, format int }
-	byEncoding := map[resolved]*format{}
+	p := &parser{table: &table{ops: map[string]Op{}}, resolved: map[resolved]*format{}}
+	for _, f := range layout.Families() {
+		p.families = append(p.families, family{f, make([]map[uint32][]*row, len(f.Encodings))})
+	}
 	for n, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		err := func() error {
-			switch words[0] {
-			case "targets":
-				t.targets = words[1:]
-				return nil
-			case "format":
-				f, err := parseFormat(words[1:])
-				formats = append(formats, f)
-				raw = append(raw, strings.Join(words[4:], " "))
-				return err
-			case "encoding":
-				enc = slices.IndexFunc(t.encodings, func(e layout.Encoding) bool { return e.Name == words[1] })
-				if enc < 0 {
-					return errors.New("unknown encoding")
-				}
-				t.rows[enc] = map[uint32][]*row{}
-				return nil
-			}
-			if enc < 0 || len(words) != 4 {
-				return errors.New("not a row")
-			}
-			index, err1 := strconv.ParseUint(words[0], 16, 32)
-			targets, err2 := strconv.ParseUint(words[2], 16, 32)
-			number, err3 := strconv.Atoi(words[3])
-			if err := errors.Join(err1, err2, err3); err != nil {
-				return err
-			}
-			if number < 0 || number >= len(formats) {
-				return fmt.Errorf("format %d of %d", number, len(formats))
-			}
-			key := resolved{enc, number}
-			f := byEncoding[key]
-			if f == nil {
-				c := *formats[number]
-				var err error
-				if c.operands, err = parseOperands(&t.encodings[enc], raw[number]); err != nil {
-					return err
-				}
-				f = &c
-				byEncoding[key] = f
-			}
-			t.rows[enc][uint32(index)] = append(t.rows[enc][uint32(index)],
-				&row{mnemonic: words[1], targets: uint32(targets), format: f})
-			return nil
-		}()
-		if err != nil {
+		if err := p.line(words); err != nil {
 			return nil, fmt.Errorf("isa table: line %d: %w", n+1, err)
 		}
 	}
-	t.number()
-	return t, nil
+	p.number()
+	return p.table, nil
+}
+
+func (p *parser) line(words []string) error {
+	switch {
+	case words[0] == "targets":
+		for _, name := range words[1:] {
+			processor, wave, _ := strings.Cut(name, "/")
+			at := layout.FamilyOf(processor)
+			if at < 0 || wave != "" && wave != "64" {
+				return fmt.Errorf("unknown target %q", name)
+			}
+			f := &p.families[at]
+			p.columns = append(p.columns, column{processor, wave == "64" || f.Generation == 9, f})
+		}
+		return nil
+	case words[0] == "format":
+		f, err := parseFormat(words[1:])
+		p.formats = append(p.formats, f)
+		return err
+	case words[0] == "family" && len(words) == 2:
+		at := slices.IndexFunc(p.families, func(f family) bool { return f.Name == words[1] })
+		if at < 0 {
+			return errors.New("unknown family")
+		}
+		p.family, p.encoding = &p.families[at], -1
+		return nil
+	case words[0] == "encoding" && len(words) == 2 && p.family != nil:
+		p.encoding = slices.IndexFunc(p.family.Encodings, func(e layout.Encoding) bool { return e.Name == words[1] })
+		if p.encoding < 0 {
+			return errors.New("unknown encoding")
+		}
+		p.family.rows[p.encoding] = map[uint32][]*row{}
+		return nil
+	}
+	if p.family == nil || p.encoding < 0 || len(words) != 4 {
+		return errors.New("not a row")
+	}
+	index, err1 := strconv.ParseUint(words[0], 16, 32)
+	targets, err2 := strconv.ParseUint(words[2], 16, 32)
+	number, err3 := strconv.Atoi(words[3])
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if number < 0 || number >= len(p.formats) {
+		return fmt.Errorf("format %d of %d", number, len(p.formats))
+	}
+	key := resolved{p.family.Name, p.encoding, number}
+	f := p.resolved[key]
+	if f == nil {
+		c := *p.formats[number]
+		var err error
+		if c.operands, err = parseOperands(&p.family.Encodings[p.encoding], c.text); err != nil {
+			return err
+		}
+		f = &c
+		p.resolved[key] = f
+	}
+	rows := p.family.rows[p.encoding]
+	rows[uint32(index)] = append(rows[uint32(index)], &row{mnemonic: words[1], targets: uint32(targets), format: f})
+	return nil
+}
+
+// all calls a function for every row.
+func (t *table) all(do func(*row)) {
+	for _, f := range t.families {
+		for _, rows := range f.rows {
+			for _, list := range rows {
+				for _, r := range list {
+					do(r)
+				}
+			}
+		}
+	}
 }
 
 // number gives every operation its Op, in the order of the names.
 func (t *table) number() {
-	for _, rows := range t.rows {
-		for _, list := range rows {
-			for _, r := range list {
-				t.ops[base(r.mnemonic)] = 0
-			}
-		}
-	}
+	t.all(func(r *row) { t.ops[base(r.mnemonic)] = 0 })
 	t.names = []string{""}
 	for name := range t.ops {
 		t.names = append(t.names, name)
@@ -150,21 +202,28 @@ func (t *table) number() {
 		t.ops[name] = Op(i)
 	}
 	delete(t.ops, "")
-	for _, rows := range t.rows {
-		for _, list := range rows {
-			for _, r := range list {
-				r.op = t.ops[base(r.mnemonic)]
-			}
-		}
-	}
+	t.all(func(r *row) { r.op = t.ops[base(r.mnemonic)] })
 }
 
-// base drops what a mnemonic says of its encoding.
+// base is the name of an operation: GFX9's, without what a mnemonic says of its
+// encoding.
 func base(mnemonic string) string {
-	for _, suffix := range []string{"_e32", "_e64", "_sdwa", "_dpp"} {
+	name := bare(mnemonic)
+	if before, ok := renamed()[name]; ok {
+		return before
+	}
+	return name
+}
+
+// bare drops what a mnemonic says of its encoding.
+func bare(mnemonic string) string {
+	for _, suffix := range []string{"_e32", "_e64", "_sdwa", "_e64_dpp", "_dpp"} {
 		if name, ok := strings.CutSuffix(mnemonic, suffix); ok {
 			return name
 		}
+	}
+	if rest, ok := strings.CutPrefix(mnemonic, "v_dual_"); ok {
+		return "v_" + rest
 	}
 	return mnemonic
 }
@@ -174,9 +233,20 @@ func parseFormat(words []string) (*format, error) {
 		return nil, errors.New("a format has four parts")
 	}
 	size, err1 := strconv.ParseUint(words[0], 10, 8)
-	mods, err2 := strconv.ParseUint(words[1], 16, 64)
-	ignored, err3 := strconv.ParseUint(words[2], 16, 64)
-	return &format{size: uint8(size), mods: mods, ignored: ignored}, errors.Join(err1, err2, err3)
+	mods, err2 := parseCode(words[1])
+	ignored, err3 := parseCode(words[2])
+	return &format{size: uint8(size), mods: mods, ignored: ignored, text: words[3]}, errors.Join(err1, err2, err3)
+}
+
+// parseCode reads up to 96 bits.
+func parseCode(text string) (layout.Code, error) {
+	split := max(0, len(text)-16)
+	lo, err := strconv.ParseUint(text[split:], 16, 64)
+	if err != nil || split == 0 {
+		return layout.Code{Lo: lo}, err
+	}
+	hi, err := strconv.ParseUint(text[:split], 16, 32)
+	return layout.Code{Lo: lo, Hi: uint32(hi)}, err
 }
 
 func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
@@ -185,13 +255,16 @@ func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
 	}
 	var list []operand
 	for _, word := range strings.Split(text, ",") {
-		if fixed, ok := strings.CutPrefix(word, "="); ok {
+		if strings.ContainsAny(word[:1], "=~") {
 			o, known := map[string]Operand{
-				"vcc": {Kind: SGPR, Value: VCC, Width: 2},
-				"off": {Kind: Off},
-			}[fixed]
+				"=vcc":  {Kind: SGPR, Value: VCC},
+				"~vcc":  {Kind: SGPR, Value: VCC, Form: FormUnsaid},
+				"~exec": {Kind: SGPR, Value: Exec, Form: FormUnsaid},
+				"=off":  {Kind: Off},
+				"=null": {Kind: SGPR, Value: Null},
+			}[word]
 			if !known {
-				return nil, fmt.Errorf("unknown operand %q", fixed)
+				return nil, fmt.Errorf("unknown operand %q", word)
 			}
 			list = append(list, operand{field: -1, fixed: o})
 			continue
@@ -203,14 +276,19 @@ func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
 			return nil, fmt.Errorf("operand %q of %s", word, e.Name)
 		}
 		end := digits
-		for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		for end < len(rest) && (rest[end] >= '0' && rest[end] <= '9' || rest[end] == '/') {
 			end++
 		}
-		width, err := strconv.ParseUint(rest[digits:end], 10, 8)
-		if err != nil {
+		narrow, wide, two := strings.Cut(rest[digits:end], "/")
+		if !two {
+			wide = narrow
+		}
+		w32, err1 := strconv.ParseUint(narrow, 10, 8)
+		w64, err2 := strconv.ParseUint(wide, 10, 8)
+		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
-		o := operand{field: field, classes: rest[:digits], width: uint8(width), role: roleOf(name)}
+		o := operand{field: field, classes: rest[:digits], widths: [2]uint8{uint8(w32), uint8(w64)}, role: roleOf(name)}
 		if end < len(rest) {
 			o.form = Form(rest[end])
 		}
@@ -229,7 +307,7 @@ func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
 
 func roleOf(field string) Role {
 	switch field {
-	case "vdst":
+	case "vdst", "vdstx", "vdsty":
 		return RoleDst
 	case "sdst":
 		return RoleSDst

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/bits"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
@@ -20,14 +19,14 @@ type row struct {
 // format is the part of a row that many share.
 type format struct {
 	size          int
-	mods, ignored uint64 // bits that change the text, bits that do not matter
+	mods, ignored layout.Code // bits that change the text, bits that do not matter
 	operands      string
 }
 
 // probe is one assignment of values to the fields of a row.
 type probe struct {
 	row    uint32
-	word   uint64
+	word   layout.Code
 	values []value // one a field
 }
 
@@ -38,15 +37,26 @@ type value struct {
 
 const literal = 0x12345678 // also a harmless instruction of 4 bytes
 
+// learner learns the encodings of one processor. Where its waves have 32 or 64
+// lanes, narrow asks for the former and wide for the latter; else wide is nil.
+type learner struct {
+	family       layout.Family
+	narrow, wide *oracle.Disassembler
+}
+
+// learned is what is known of an encoding: of waves of 32 lanes (or of all, where
+// there is but one size) and of 64.
+type learned struct {
+	rows, wide []row
+}
+
 // learn sweeps an encoding.
-func learn(ctx context.Context, d *oracle.Disassembler, all []layout.Encoding, e *layout.Encoding) ([]row, error) {
-	var probes []probe
-	for r := range uint32(e.Rows()) {
-		if w := e.Word(r); e.RowOf(w) == r && layout.Find(all, uint32(w)) == e {
-			probes = append(probes, candidates(e, r)...)
-		}
+func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, error) {
+	probes, err := l.probes(ctx, e)
+	if err != nil {
+		return nil, err
 	}
-	answers, err := d.Ask(ctx, words(e, probes))
+	answers, err := l.narrow.Ask(ctx, words(e, probes))
 	if err != nil {
 		return nil, err
 	}
@@ -74,44 +84,120 @@ func learn(ctx context.Context, d *oracle.Disassembler, all []layout.Encoding, e
 			best[p.row] = f
 		}
 	}
-	var found []*found
+	var list []*found
 	for _, r := range order {
-		if f := best[r]; !overlapped(e, f) && !strings.HasPrefix(f.mnemonic, "v_interp_") {
-			named(e, f)
-			found = append(found, f)
+		if f := best[r]; !l.overlapped(e, f) && !strings.HasPrefix(f.mnemonic, "v_interp_") && f.mnemonic != "v_illegal" && !strings.HasPrefix(f.mnemonic, "tbuffer_") {
+			l.named(e, f)
+			list = append(list, f)
 		}
 	}
-	rows := make([]row, len(found))
-	for i, f := range found {
+	rows := make([]row, len(list))
+	for i, f := range list {
 		rows[i] = row{index: f.row, mnemonic: f.mnemonic, format: format{size: f.size}}
 	}
-	if err := learnBits(ctx, d, e, found, rows); err != nil {
+	if err := l.learnBits(ctx, e, list, rows); err != nil {
 		return nil, err
 	}
-	types, err := learnTypes(ctx, d, e, found, classes)
+	if err := l.learnLow(ctx, e, list, classes); err != nil {
+		return nil, err
+	}
+	types, err := l.learnTypes(ctx, e, list, classes)
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range found {
-		rows[i].operands = operands(e, f, classes[f.row], types[i])
+	if err := l.learnNumbers(ctx, e, list); err != nil {
+		return nil, err
 	}
-	return rows, nil
+	twins, err := l.twins(ctx, e, list)
+	if err != nil {
+		return nil, err
+	}
+	out := &learned{}
+	for i, f := range list {
+		rows[i].operands = operands(e, f, twins[i], classes[f.row], types[i])
+		out.rows = append(out.rows, rows[i])
+		if twins[i] != nil {
+			wide := rows[i]
+			wide.mnemonic = twins[i].mnemonic
+			out.wide = append(out.wide, wide)
+		}
+	}
+	return out, nil
+}
+
+// probes lists what to try. Rows that show nothing for a few assignments that
+// are most likely to be valid are left out.
+func (l *learner) probes(ctx context.Context, e *layout.Encoding) ([]probe, error) {
+	var list, samples []probe
+	for r := range uint32(e.Rows()) {
+		w := e.Word(r)
+		if at := layout.Find(l.family.Encodings, w); e.RowOf(w) == r && (e.Second || at >= 0 && &l.family.Encodings[at] == e) {
+			all := l.candidates(e, r)
+			list = append(list, all...)
+			samples = append(samples, sample(all)...)
+		}
+	}
+	if l.family.Generation == 9 {
+		return list, nil
+	}
+	answers, err := l.narrow.Ask(ctx, words(e, samples))
+	if err != nil {
+		return nil, err
+	}
+	alive := map[uint32]bool{}
+	for i, a := range answers {
+		if a.Text != "" {
+			alive[samples[i].row] = true
+		}
+	}
+	var out []probe
+	for _, p := range list {
+		if alive[p.row] {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// sample takes from the candidates of a row those whose fields are all of one
+// kind: vector registers, scalar ones, constants, zeros.
+func sample(all []probe) []probe {
+	var list []probe
+	for _, p := range all {
+		kinds := map[byte]bool{}
+		for _, v := range p.values {
+			if v.shown == "" {
+				kinds[0] = true
+			} else {
+				kinds[v.shown[0]] = true
+			}
+		}
+		delete(kinds, '0') // a literal
+		delete(kinds, 'o') // no address
+		if len(kinds) <= 1 || len(kinds) == 2 && kinds['v'] {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // overlapped reports rows that only exist because this encoding's bits are a
 // special case of the next one's: 0xf9 where no SDWA is, shown as an operand.
-func overlapped(e *layout.Encoding, f *found) bool {
-	switch e.Name {
-	case "sdwa1", "sdwa2", "sdwac":
+func (l *learner) overlapped(e *layout.Encoding, f *found) bool {
+	switch {
+	case f.mnemonic == "v_nop" && l.family.Generation > 9:
+		return false
+	case strings.HasPrefix(e.Name, "sdwa"):
 		return !strings.HasSuffix(f.mnemonic, "_sdwa")
-	case "dpp1", "dpp2", "dppc":
+	case strings.Contains(e.Name, "dpp"):
 		return !strings.HasSuffix(f.mnemonic, "_dpp")
 	}
 	return false
 }
 
-// named corrects what one probe cannot show: numbers that have names.
-func named(e *layout.Encoding, f *found) {
+// named corrects what one probe cannot show: numbers that have names, and results
+// that are not written.
+func (l *learner) named(e *layout.Encoding, f *found) {
 	for i := range f.tokens {
 		t := &f.tokens[i]
 		switch m := f.mnemonic; {
@@ -124,28 +210,44 @@ func named(e *layout.Encoding, f *found) {
 			t.format = "m"
 		case m == "s_endpgm":
 			t.format = "e"
-		case e.Name == "sopp" && t.format == "x" && m != "s_set_gpr_idx_mode", m == "s_setreg_imm32_b32" && t.format == "x", e.Name == "smem" && t.format == "d":
-			t.format = "i"
-		case m == "s_branch", strings.HasPrefix(m, "s_cbranch"), m == "s_call_b64":
+		case m == "s_branch", strings.HasPrefix(m, "s_cbranch"), m == "s_call_b64", strings.HasPrefix(m, "s_subvector_loop"):
 			t.format = "j"
+		case m == "s_waitcnt_depctr", m == "s_wait_alu":
+			t.format = "c"
+		case m == "s_setreg_imm32_b32" && t.format == "x", e.Name == "smem" && t.format == "d",
+			e.Name == "sopp" && t.format == "x" && m != "s_set_gpr_idx_mode" && l.family.Generation == 9:
+			t.format = "i"
 		}
+	}
+	if l.family.Generation == 9 {
+		return
+	}
+	switch m := f.mnemonic; {
+	case strings.HasPrefix(m, "v_cmpx_"):
+		f.tokens = append([]token{{text: "~exec", field: -1}}, f.tokens...)
+	case m == "s_delay_alu":
+		f.tokens = []token{{f.text, e.Field("simm16"), "i", 0, "y"}}
+	case strings.HasPrefix(m, "s_sendmsg_rtn"):
+		f.tokens[1] = token{f.tokens[1].text, e.Field("ssrc0"), "i", 0, "m"}
+	case m == "v_dual_cndmask_b32":
+		f.tokens = append(f.tokens, token{text: "~vcc", field: -1})
 	}
 }
 
 // candidates lists the assignments to try for one row.
-func candidates(e *layout.Encoding, r uint32) []probe {
+func (l *learner) candidates(e *layout.Encoding, r uint32) []probe {
 	base := e.Word(r)
 	list := []probe{}
-	for _, extra := range extras(e) {
-		list = append(list, probe{row: r, word: base | extra})
+	for _, extra := range l.extras(e) {
+		list = append(list, probe{row: r, word: base.Or(extra)})
 	}
 	for i, f := range e.Fields {
 		var next []probe
 		for _, p := range list {
-			for _, v := range values(e, f, i, base) {
+			for _, v := range l.values(e, f, i, base) {
 				q := p
 				q.values = append(append([]value(nil), p.values...), v)
-				q.word |= f.Put(v.raw)
+				q.word = q.word.Or(f.Put(v.raw))
 				if e.RowOf(q.word) == r {
 					next = append(next, q)
 				}
@@ -157,25 +259,45 @@ func candidates(e *layout.Encoding, r uint32) []probe {
 }
 
 // extras are the modifiers that a row may need to be valid at all.
-func extras(e *layout.Encoding) []uint64 {
+func (l *learner) extras(e *layout.Encoding) []layout.Code {
 	switch e.Name {
 	case "dpp1", "dpp2", "dppc":
-		return []uint64{0xff00e4 << 40, 0xff0151 << 40}
+		return []layout.Code{{Lo: 0xff00e4 << 40}, {Lo: 0xff0151 << 40}}
+	case "vop3dpp", "vop3pdpp":
+		return []layout.Code{{Hi: 0xff00e4 << 8}, {Hi: 0xff0151 << 8}}
+	case "vop3p":
+		if l.family.Generation == 12 {
+			return []layout.Code{{}, {Lo: 3<<59 | 1<<14}} // OP_SEL_HI of matrix instructions
+		}
 	case "ds":
-		return []uint64{0, 1 << 16} // GDS
+		gds := map[int]uint64{9: 1 << 16, 10: 1 << 17, 11: 1 << 17}[l.family.Generation]
+		if gds != 0 {
+			return []layout.Code{{}, {Lo: gds}}
+		}
 	}
-	return []uint64{0}
+	return []layout.Code{{}}
 }
 
-func values(e *layout.Encoding, f layout.Field, i int, base uint64) []value {
+func (l *learner) values(e *layout.Encoding, f layout.Field, i int, base layout.Code) []value {
 	zero := value{raw: 0}
 	vector := value{uint32(40 * (i + 1)), fmt.Sprintf("v%d", 40*(i+1))}
 	scalar := value{uint32(12 + 8*i), fmt.Sprintf("s%d", 12+8*i)}
+	gfx9 := l.family.Generation == 9
+	for _, p := range e.Index {
+		if p.Lo == f.Lo && p.Values != nil && e.RowOf(base) != e.RowOf(base.Without(f.Put(^uint32(0)))) {
+			if f.Name == "saddr" {
+				return []value{{raw: f.Get(base), shown: "off"}}
+			}
+			return []value{{raw: f.Get(base)}}
+		}
+	}
 	switch f.Kind {
 	case layout.VGPR:
 		return []value{vector, zero}
+	case layout.DstY:
+		return []value{{vector.raw / 2, fmt.Sprintf("v%d", vector.raw+1)}, zero} // the other half's register is even
 	case layout.SDWA:
-		if bit := map[string]uint{"src0": 55, "src1": 63}[f.Name]; base>>bit&1 != 0 {
+		if bit := map[string]uint8{"src0": 55, "src1": 63}[f.Name]; base.Has(bit) {
 			return []value{scalar, {raw: 0x88, shown: "8"}, zero}
 		}
 		return []value{vector, zero}
@@ -183,11 +305,9 @@ func values(e *layout.Encoding, f layout.Field, i int, base uint64) []value {
 		return []value{{vector.raw | 256, vector.shown}, scalar, {raw: uint32(0x88 + i), shown: fmt.Sprint(8 + i)}, zero}
 	case layout.Scalar:
 		switch {
-		case e.Name == "smem" && f.Name == "soffset" && base>>14&1 == 0,
-			e.Name == "smem" && f.Name == "sgpr" && base>>17&1 != 0:
+		case gfx9 && e.Name == "smem" && f.Name == "soffset" && !base.Has(14),
+			gfx9 && e.Name == "smem" && f.Name == "sgpr" && base.Has(17):
 			return []value{zero}
-		case f.Name == "saddr" && e.RowOf(base|layout.NoAddress<<48) == e.RowOf(base):
-			return []value{{raw: layout.NoAddress, shown: "off"}}
 		case f.Width == 8:
 			return []value{scalar, {raw: uint32(0x88 + i), shown: fmt.Sprint(8 + i)}, zero}
 		}
@@ -200,7 +320,7 @@ func values(e *layout.Encoding, f layout.Field, i int, base uint64) []value {
 		return []value{{raw: literal, shown: "0x12345678"}}
 	}
 	switch {
-	case e.Name == "smem" && base>>17&1 == 0:
+	case gfx9 && e.Name == "smem" && !base.Has(17):
 		return []value{zero}
 	case f.Name == "offset" && e.Name == "smem":
 		return []value{{raw: 0x1234, shown: "0x1234"}, zero}
@@ -218,165 +338,149 @@ func words(e *layout.Encoding, probes []probe) [][]uint32 {
 	return list
 }
 
-func wordsOf(e *layout.Encoding, word uint64) []uint32 {
-	if e.Size == 4 && e.Field("k") < 0 {
-		return []uint32{uint32(word)}
+func wordsOf(e *layout.Encoding, c layout.Code) []uint32 {
+	n := int(e.Size) / 4
+	if e.Field("k") >= 0 {
+		n++
 	}
-	return []uint32{uint32(word), uint32(word >> 32)}
+	return []uint32{uint32(c.Lo), uint32(c.Lo >> 32), c.Hi}[:n]
+}
+
+// twins asks the best probe of each row of waves of 64 lanes. The list has nil
+// where there is no such instruction, or all waves are of one size.
+func (l *learner) twins(ctx context.Context, e *layout.Encoding, list []*found) ([]*found, error) {
+	twins := make([]*found, len(list))
+	if l.wide == nil {
+		return twins, nil
+	}
+	probes := make([]probe, len(list))
+	for i, f := range list {
+		probes[i] = f.probe
+	}
+	answers, err := l.wide.Ask(ctx, words(e, probes))
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range answers {
+		t := match(e, probes[i], a)
+		if t == nil {
+			continue
+		}
+		l.named(e, t)
+		if len(t.tokens) != len(list[i].tokens) {
+			return nil, fmt.Errorf("%q has other operands than %q", t.text, list[i].text)
+		}
+		twins[i] = t
+	}
+	return twins, nil
 }
 
 // learnBits flips every bit that is neither opcode nor operand.
-func learnBits(ctx context.Context, d *oracle.Disassembler, e *layout.Encoding, list []*found, rows []row) error {
+func (l *learner) learnBits(ctx context.Context, e *layout.Encoding, list []*found, rows []row) error {
 	var probes [][]uint32
-	type flip struct{ row, bit int }
+	type flip struct {
+		row int
+		bit uint8
+	}
 	var flips []flip
 	for i, f := range list {
-		fixed := uint64(e.Mask)
-		for _, p := range e.Index {
-			if !p.AllOnes {
-				fixed |= (1<<p.Width - 1) << p.Lo
-			}
-		}
+		fixed := e.Fixed(f.word)
 		for _, t := range f.tokens {
 			if t.field >= 0 {
-				fixed |= e.Fields[t.field].Put(^uint32(0))
+				fixed = fixed.Or(e.Fields[t.field].Put(^uint32(0)))
 			}
 		}
-		for bit := range int(e.Size) * 8 {
-			if flipped := f.word ^ 1<<bit; fixed>>bit&1 == 0 && e.RowOf(flipped) == f.row {
+		for bit := range e.Size * 8 {
+			if flipped := f.word.Flip(bit); !fixed.Has(bit) && e.RowOf(flipped) == f.row {
 				probes = append(probes, wordsOf(e, flipped))
 				flips = append(flips, flip{i, bit})
 			}
 		}
 	}
-	answers, err := d.Ask(ctx, probes)
+	answers, err := l.narrow.Ask(ctx, probes)
 	if err != nil {
 		return err
 	}
 	for i, a := range answers {
-		r, bit := &rows[flips[i].row], uint64(1)<<flips[i].bit
+		f, r, bit := list[flips[i].row], &rows[flips[i].row], layout.At(flips[i].bit, 1, 1)
 		switch {
-		case a.Text == "" && list[flips[i].row].word&bit != 0:
-			r.mods |= bit // must be set
-		case a.Text == "" || a.Size != list[flips[i].row].size:
-		case a.Text == list[flips[i].row].text:
-			r.ignored |= bit
+		case a.Text == "" && f.word.Has(flips[i].bit):
+			r.mods = r.mods.Or(bit) // must be set
+		case a.Text == "" || a.Size != f.size:
+		case halves(a.Text) != halves(f.text): // decoded by another table, in vain
+		case a.Text == f.text:
+			r.ignored = r.ignored.Or(bit)
 		default:
-			r.mods |= bit
+			r.mods = r.mods.Or(bit)
 		}
 	}
 	return nil
 }
 
-// learnTypes asks how the constants of each source are shown. It returns a
-// letter for each field of each row.
-func learnTypes(ctx context.Context, d *oracle.Disassembler, e *layout.Encoding, list []*found, classes map[uint32]map[int]string) ([]map[int]string, error) {
-	literals := []uint32{5, 0x3c00, 0x3f80, 0x3f800000, 0x3ff00000, literal}
+// learnLow finds the operands that are one of the first 128 vector registers: the
+// bit above says which half in a format of 4 bytes, where the processor has halves.
+func (l *learner) learnLow(ctx context.Context, e *layout.Encoding, list []*found, classes map[uint32]map[int]string) error {
+	if l.family.Generation < 11 || !strings.HasPrefix(e.Name, "vop") && !strings.HasPrefix(e.Name, "dpp") || e.Match>>31 != 0 {
+		return nil
+	}
 	var probes [][]uint32
-	type asked struct{ row, field, first int }
+	type asked struct {
+		row   uint32
+		field int
+	}
 	var asks []asked
-	for i, f := range list {
-		for n, field := range e.Fields {
-			if !strings.Contains(classes[f.row][n], "c") || field.Kind != layout.Source && field.Kind != layout.Scalar && field.Kind != layout.SDWA {
+	for _, f := range list {
+		for _, t := range f.tokens {
+			if t.field >= 0 && t.class == "v" {
+				probes = append(probes, wordsOf(e, f.word.Flip(e.Fields[t.field].Lo+7)))
+				asks = append(asks, asked{f.row, t.field})
+			}
+		}
+	}
+	answers, err := l.narrow.Ask(ctx, probes)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if a.Text == "" {
+			row := classes[asks[i].row]
+			row[asks[i].field] = strings.Replace(row[asks[i].field], "v", "l", 1)
+		}
+	}
+	return nil
+}
+
+// halves counts the halves of registers in a text.
+func halves(text string) int { return strings.Count(text, ".l") + strings.Count(text, ".h") }
+
+// learnNumbers tells numbers that are always written in hexadecimal from those
+// that are written as constants are: 5 is 0x5 or 5.
+func (l *learner) learnNumbers(ctx context.Context, e *layout.Encoding, list []*found) error {
+	if l.family.Generation == 9 {
+		return nil // see named
+	}
+	var probes [][]uint32
+	var asked []*token
+	for _, f := range list {
+		for i := range f.tokens {
+			t := &f.tokens[i]
+			if t.field < 0 || t.class != "i" || t.format != "x" && t.format != "d" {
 				continue
 			}
-			word := f.word &^ field.Put(^uint32(0))
-			asks = append(asks, asked{i, n, len(probes)})
-			probes = append(probes, wordsOf(e, word|field.Put(248)))
-			if e.Size == 4 && f.size == 4 {
-				for _, lit := range literals {
-					probes = append(probes, []uint32{uint32(word | field.Put(layout.SrcLiteral)), lit})
-				}
+			if field := e.Fields[t.field]; field.Kind != layout.K {
+				probes = append(probes, wordsOf(e, f.word.Without(field.Put(^uint32(0))).Or(field.Put(0x40))))
+				asked = append(asked, t)
 			}
 		}
 	}
-	answers, err := d.Ask(ctx, probes)
+	answers, err := l.narrow.Ask(ctx, probes)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	types := make([]map[int]string, len(list))
-	for i := range types {
-		types[i] = map[int]string{}
+	for i, a := range answers {
+		if asked[i].format == "x" && !strings.Contains(a.Text, "0x40") && strings.Contains(a.Text, "64") {
+			asked[i].format = "i"
+		}
 	}
-	for i, a := range asks {
-		end := len(answers)
-		if i+1 < len(asks) {
-			end = asks[i+1].first
-		}
-		f := list[a.row]
-		at := -1
-		for n, t := range f.tokens {
-			if t.field == a.field {
-				at = n
-			}
-		}
-		var shown []string
-		for _, ans := range answers[a.first:end] {
-			_, tokens := split(ans.Text)
-			if at < len(tokens) {
-				shown = append(shown, tokens[at])
-			} else {
-				shown = append(shown, "-")
-			}
-		}
-		letter, err := typeOf(shown)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", f.mnemonic, e.Fields[a.field].Name, err)
-		}
-		types[a.row][a.field] = letter
-	}
-	return types, nil
+	return nil
 }
-
-// typeOf names how the constants of an operand are shown, by what is shown for
-// 1/(2π) and, where literals are possible, for those that learnTypes tries.
-//
-//	d 32 bits    h f16    w 16 bits    b bf16    q f64    l 64 bits
-//	p a pair of f16    r a pair of bf16    n never shown
-func typeOf(shown []string) (string, error) {
-	if len(shown) == 0 || shown[0] == "-" {
-		return "n", nil
-	}
-	letter, ok := map[string]string{
-		"0.15915494":          "d",
-		"0.15915494309189532": "q",
-		"0x3118":              "w",
-		"0.15915494 lit(0x5) 0x3c00 0x3f80 lit(0x3f800000) 0x3ff00000 0x12345678":           "d",
-		"0.15915494 lit(0x5) lit(0x3c00) 0x3f80 lit(0x3f800000) lit(0x3ff00000) 0x5678":     "h",
-		"0x3118 lit(0x5) 0x3c00 0x3f80 lit(0x3f800000) 0x0 0x5678":                          "w",
-		"0.15915494309189532 lit(0x5) 0x3c00 0x3f80 0x3f800000 0x3ff00000 0x12345678":       "l",
-		"0.15915494309189532 0x5 0x3c00 0x3f80 0x3f800000 1.0 0x12345678":                   "q",
-		"0.15915494 lit(0x5) lit(0x3c00) 0x3f80 0x3f800000 0x3ff00000 0x12345678":           "p",
-		"0.15915494 lit(0x5) 0x3c00 lit(0x3f80) 0x3f800000 0x3ff00000 0x12345678":           "r",
-		"0.15915494 lit(0x5) 0x3c00 lit(0x3f80) lit(0x3f800000) lit(0x3ff00000) 0x12345678": "b",
-	}[strings.Join(shown, " ")]
-	if !ok {
-		return "", fmt.Errorf("constants are shown in a new way: %q", shown)
-	}
-	return letter, nil
-}
-
-func operands(e *layout.Encoding, f *found, classes map[int]string, types map[int]string) string {
-	var list []string
-	for _, t := range f.tokens {
-		if t.field < 0 {
-			list = append(list, "="+t.text)
-			continue
-		}
-		class := classes[t.field]
-		if class == "" {
-			class = t.class
-		}
-		kind := types[t.field]
-		if kind == "" {
-			kind = t.format
-		}
-		if kind == "d" && e.Size == 4 && f.size == 8 && strings.HasSuffix(f.mnemonic, "_f16") {
-			kind = "h" // its literal cannot be tried: there is one already
-		}
-		list = append(list, fmt.Sprintf("%s:%s%d%s", e.Fields[t.field].Name, class, t.width, kind))
-	}
-	return strings.Join(list, ",")
-}
-
-func popcount(p probe) int { return bits.OnesCount64(p.word) }

@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
+	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/oracle"
 )
 
@@ -31,25 +33,43 @@ func main() {
 	}
 }
 
-// targets are the columns of the table, in the order of its target bits.
+// targets are the columns of the table, in the order of its target bits. Those
+// whose waves have 32 or 64 lanes have two columns, the second marked /64.
 func targets() []string {
-	return []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"}
+	return []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950",
+		"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
 }
 
 func generate(ctx context.Context, bin, out string) error {
 	tab := newTable()
 	for i, target := range targets() {
-		d := &oracle.Disassembler{MC: filepath.Join(bin, "llvm-mc"), Objdump: filepath.Join(bin, "llvm-objdump"), Target: target}
+		if strings.HasSuffix(target, "/64") {
+			continue // along with the column before
+		}
+		fam := layout.FamilyOf(target)
+		if fam < 0 {
+			return fmt.Errorf("%s is of no family", target)
+		}
+		l := &learner{family: tab.families[fam]}
+		l.narrow = &oracle.Disassembler{MC: filepath.Join(bin, "llvm-mc"), Objdump: filepath.Join(bin, "llvm-objdump"), Target: target}
+		if l.family.Generation > 9 {
+			wide := *l.narrow
+			wide.Wave64 = true
+			l.wide = &wide
+		}
 		n := 0
-		for e := range tab.encodings {
-			rows, err := learn(ctx, d, tab.encodings, &tab.encodings[e])
+		for e := range l.family.Encodings {
+			got, err := l.learn(ctx, &l.family.Encodings[e])
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", target, tab.encodings[e].Name, err)
+				return fmt.Errorf("%s: %s: %w", target, l.family.Encodings[e].Name, err)
 			}
-			for _, r := range rows {
-				tab.add(e, i, r)
+			for _, r := range got.rows {
+				tab.add(fam, e, i, r)
 			}
-			n += len(rows)
+			for _, r := range got.wide {
+				tab.add(fam, e, i+1, r)
+			}
+			n += len(got.rows)
 		}
 		fmt.Fprintf(os.Stderr, "%s: %d rows\n", target, n)
 		if n == 0 {

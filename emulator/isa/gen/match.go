@@ -24,7 +24,7 @@ type found struct {
 type token struct {
 	text   string
 	field  int    // -1: it always stands there
-	class  string // v, a, s, c (constant) or i (number)
+	class  string // v, a, s, t (half of a vector register), c (constant) or i (number)
 	width  int    // registers; 0 for numbers
 	format string // of a number: x hexadecimal, d decimal, or what it is called by
 }
@@ -34,7 +34,7 @@ func (f *found) fields() int {
 	for _, t := range f.tokens {
 		if t.field >= 0 {
 			n++
-			if t.class == "v" || t.class == "a" {
+			if t.class == "v" || t.class == "a" || t.class == "t" {
 				n += 8
 			}
 			if t.class == "s" {
@@ -54,7 +54,28 @@ func (f *found) better(g *found) bool {
 	if a, b := f.fields(), g.fields(); a != b {
 		return a > b
 	}
-	return popcount(f.probe) < popcount(g.probe)
+	return f.word.Count() < g.word.Count()
+}
+
+// shown are the operands that the text has.
+func (f *found) shown() []token {
+	var list []token
+	for _, t := range f.tokens {
+		if !strings.HasPrefix(t.text, "~") {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// half returns the part of a text that is of this encoding, of two operations in
+// one instruction.
+func half(e *layout.Encoding, text string) string {
+	first, second, both := strings.Cut(text, " :: ")
+	if both && e.Second {
+		return second
+	}
+	return first
 }
 
 // split takes a text apart into mnemonic and operands; modifiers behind the
@@ -97,7 +118,7 @@ func modifier(word string) bool {
 	case "gds", "glc", "slc", "lds", "sc0", "sc1", "nt", "offen", "idxen":
 		return true
 	}
-	return strings.Contains(word, ":") && !strings.Contains(word, "[")
+	return strings.Contains(word, ":[") || strings.Contains(word, ":") && !strings.Contains(word, "[")
 }
 
 // match recognises the fields of a probe in LLVM's text. It returns nil for an
@@ -110,11 +131,9 @@ func match(e *layout.Encoding, p probe, a oracle.Answer) *found {
 	if a.Size < int(e.Size) {
 		return nil
 	}
-	text := a.Text
-	if i := strings.Index(text, "/*"); i >= 0 {
-		if !strings.HasPrefix(e.Name, "dpp") {
-			return nil
-		}
+	text := half(e, a.Text)
+	if strings.Contains(text, "/*") && !strings.Contains(e.Name, "dpp") {
+		return nil
 	}
 	var list []string
 	f.mnemonic, list = split(text)
@@ -142,6 +161,8 @@ func recognise(e *layout.Encoding, p probe, word string) token {
 			}
 		default:
 			switch {
+			case class == "t" && v.shown == "v"+strconv.Itoa(first):
+				return token{word, i, "t", 1, ""}
 			case class == "a" && v.shown == "v"+strconv.Itoa(first):
 				return token{word, i, "a", width, ""}
 			case class == "s" && field.Name == "vdst" && v.shown == "v"+strconv.Itoa(first):
@@ -171,12 +192,15 @@ func number(field layout.Field, v value, word string) string {
 	return ""
 }
 
-// register reads v7, v[8:11], s12, a3.
+// register reads v7, v[8:11], s12, a3, and v7.l as a half.
 func register(word string) (class string, first, width int) {
 	if len(word) < 2 || !strings.Contains("vsa", word[:1]) {
 		return "", 0, 0
 	}
 	rest := word[1:]
+	if n, err := strconv.Atoi(strings.TrimSuffix(rest, ".l")); err == nil && strings.HasPrefix(word, "v") && strings.HasSuffix(word, ".l") {
+		return "t", n, 1
+	}
 	if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") {
 		a, b, _ := strings.Cut(rest[1:len(rest)-1], ":")
 		lo, err1 := strconv.Atoi(a)

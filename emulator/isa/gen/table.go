@@ -12,20 +12,22 @@ import (
 
 // table gathers the rows of all targets; what several share is kept once.
 type table struct {
-	encodings []layout.Encoding
-	rows      map[key]uint32 // targets, one bit each
+	families []layout.Family
+	rows     map[key]uint32 // targets, one bit each
 }
 
 type key struct {
-	encoding int
+	family, encoding int
 	row
 }
 
 func newTable() *table {
-	return &table{encodings: layout.GFX9(), rows: map[key]uint32{}}
+	return &table{families: layout.Families(), rows: map[key]uint32{}}
 }
 
-func (t *table) add(encoding, target int, r row) { t.rows[key{encoding, r}] |= 1 << target }
+func (t *table) add(family, encoding, target int, r row) {
+	t.rows[key{family, encoding, r}] |= 1 << target
+}
 
 // text is the table as a file: see table.go of package isa for its form.
 func (t *table) text() []byte {
@@ -36,7 +38,7 @@ func (t *table) text() []byte {
 		count[k.format]++
 	}
 	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.encoding, b.encoding), cmp.Compare(a.index, b.index),
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.encoding, b.encoding), cmp.Compare(a.index, b.index),
 			cmp.Compare(t.rows[a], t.rows[b]), cmp.Compare(a.mnemonic, b.mnemonic))
 	})
 	var formats []format
@@ -45,7 +47,7 @@ func (t *table) text() []byte {
 	}
 	slices.SortFunc(formats, func(a, b format) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.operands, b.operands),
-			cmp.Compare(a.mods, b.mods), cmp.Compare(a.ignored, b.ignored), cmp.Compare(a.size, b.size))
+			compare(a.mods, b.mods), compare(a.ignored, b.ignored), cmp.Compare(a.size, b.size))
 	})
 	number := map[format]int{}
 	var b bytes.Buffer
@@ -53,15 +55,31 @@ func (t *table) text() []byte {
 	fmt.Fprintf(&b, "targets %s\n", strings.Join(targets(), " "))
 	for i, f := range formats {
 		number[f] = i
-		fmt.Fprintf(&b, "format %d %x %x %s\n", f.size, f.mods, f.ignored, cmp.Or(f.operands, "-"))
+		fmt.Fprintf(&b, "format %d %s %s %s\n", f.size, hex(f.mods), hex(f.ignored), cmp.Or(f.operands, "-"))
 	}
-	last := -1
+	family, last := -1, -1
 	for _, k := range keys {
+		if k.family != family {
+			family, last = k.family, -1
+			fmt.Fprintf(&b, "family %s\n", t.families[family].Name)
+		}
 		if k.encoding != last {
 			last = k.encoding
-			fmt.Fprintf(&b, "encoding %s\n", t.encodings[last].Name)
+			fmt.Fprintf(&b, "encoding %s\n", t.families[family].Encodings[last].Name)
 		}
 		fmt.Fprintf(&b, "%x %s %x %d\n", k.index, k.mnemonic, t.rows[k], number[k.format])
 	}
 	return b.Bytes()
+}
+
+func compare(a, b layout.Code) int {
+	return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi))
+}
+
+// hex writes 96 bits as one number.
+func hex(c layout.Code) string {
+	if c.Hi != 0 {
+		return fmt.Sprintf("%x%016x", c.Hi, c.Lo)
+	}
+	return fmt.Sprintf("%x", c.Lo)
 }

@@ -18,7 +18,7 @@ func GFX9() []Encoding {
 		sdwa1  = Field{"src1", 9, 8, SDWA}
 		scalar = []Piece{{Lo: 55, Width: 1}, {Lo: 63, Width: 1}} // SDWA: S0, S1
 	)
-	index := func(op Piece, variants ...Piece) []Piece { return append([]Piece{op}, variants...) }
+
 	vop3 := []Field{
 		{"vdst", 0, 8, VGPR}, {"sdst", 8, 7, Scalar},
 		{"src0", 32, 9, Source}, {"src1", 41, 9, Source}, {"src2", 50, 9, Source},
@@ -65,7 +65,7 @@ func GFX9() []Encoding {
 		// address, bit 13 (LDS, or a vector address of scratch), ACC.
 		{Name: "flat", Mask: 0xfc000000, Match: 0xdc000000, Size: 8,
 			Index: index(Piece{Lo: 18, Width: 7}, Piece{Lo: 14, Width: 2}, Piece{Lo: 16, Width: 1},
-				Piece{Lo: 48, Width: 7, AllOnes: true}, Piece{Lo: 13, Width: 1}, Piece{Lo: 55, Width: 1}),
+				Piece{Lo: 48, Width: 7, Values: []uint32{NoAddress}}, Piece{Lo: 13, Width: 1}, Piece{Lo: 55, Width: 1}),
 			Fields: []Field{{"vaddr", 32, 8, VGPR}, {"vdata", 40, 8, VGPR}, {"saddr", 48, 7, Scalar}, {"vdst", 56, 8, VGPR}, {"offset", 0, 13, Imm}}},
 		// Variants: OFFEN, IDXEN, GLC, LDS, TFE or ACC.
 		{Name: "mubuf", Mask: 0xfc000000, Match: 0xe0000000, Size: 8,

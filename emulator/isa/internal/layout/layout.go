@@ -2,10 +2,15 @@
 // decoder and the generator of its tables both read it, so they cannot differ.
 //
 // Origin: AMD, "Vega" Instruction Set Architecture, chapter 13 "Microcode
-// Formats", and the same chapter of the "CDNA 3" document for what changed.
+// Formats", the same chapter of the "CDNA 3" document for what changed, and of
+// the "RDNA 2", "RDNA 3" and "RDNA 4" documents for the families after GFX9.
 package layout
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
 
 // Kind is what the number in a field of an instruction means.
 type Kind uint8
@@ -19,8 +24,53 @@ const (
 	Quad               // 5 bits: scalar register, in units of four
 	Imm                // a number
 	SDWA               // 8 bits: vector register, or scalar source where the variant says so
-	K                  // the 32 bits behind a 4-byte instruction that always has them
+	K                  // the 32 bits behind an instruction that always has them
+	DstY               // 7 bits: the upper bits of a vector register; the lowest is the reverse of field vdstx's
 )
+
+// Code is the first twelve bytes of an instruction: a set of 96 bits.
+type Code struct {
+	Lo uint64
+	Hi uint32
+}
+
+// Bits returns bits from lo on; they do not cross bit 64.
+func (c Code) Bits(lo, width uint8) uint32 {
+	if lo >= 64 {
+		return uint32(uint64(c.Hi>>(lo-64)) & (1<<width - 1))
+	}
+	return uint32(c.Lo >> lo & (1<<width - 1))
+}
+
+// At returns a code with this value in the bits from lo on, and no others.
+func At(lo, width uint8, v uint32) Code {
+	v = uint32(uint64(v) & (1<<width - 1))
+	if lo >= 64 {
+		return Code{Hi: v << (lo - 64)}
+	}
+	return Code{Lo: uint64(v) << lo}
+}
+
+// Or is the union of two sets of bits.
+func (c Code) Or(d Code) Code { return Code{c.Lo | d.Lo, c.Hi | d.Hi} }
+
+// And is what two sets of bits have in common.
+func (c Code) And(d Code) Code { return Code{c.Lo & d.Lo, c.Hi & d.Hi} }
+
+// Without is the set less another's bits.
+func (c Code) Without(d Code) Code { return Code{c.Lo &^ d.Lo, c.Hi &^ d.Hi} }
+
+// Flip turns one bit.
+func (c Code) Flip(bit uint8) Code {
+	b := At(bit, 1, 1)
+	return Code{c.Lo ^ b.Lo, c.Hi ^ b.Hi}
+}
+
+// Has reports one bit.
+func (c Code) Has(bit uint8) bool { return c.Bits(bit, 1) != 0 }
+
+// Count is the number of bits that are set.
+func (c Code) Count() int { return bits.OnesCount64(c.Lo) + bits.OnesCount32(c.Hi) }
 
 // Field is a field of an encoding that can be an operand.
 type Field struct {
@@ -29,49 +79,77 @@ type Field struct {
 	Kind      Kind
 }
 
-// Get takes the field out of the first eight bytes of an instruction.
-func (f Field) Get(word uint64) uint32 { return uint32(word>>f.Lo) & (1<<f.Width - 1) }
+// Get takes the field out of an instruction.
+func (f Field) Get(c Code) uint32 { return c.Bits(f.Lo, f.Width) }
 
 // Put returns the field with this value, to be or-ed into an instruction.
-func (f Field) Put(v uint32) uint64 { return uint64(v&(1<<f.Width-1)) << f.Lo }
+func (f Field) Put(v uint32) Code { return At(f.Lo, f.Width, v) }
 
 // Piece is some bits that choose the row of the table: the opcode, and the
-// bits that change which operands there are. Where Equals is set, the piece is
-// the one bit "these bits are all ones".
+// bits that change which operands there are. Where Values is set, the piece is
+// the number of the value that the bits have, counted from one, or zero.
 type Piece struct {
 	Lo, Width uint8
-	AllOnes   bool
+	Values    []uint32
 }
 
-func (p Piece) get(word uint64) (uint32, uint8) {
-	v := uint32(word>>p.Lo) & (1<<p.Width - 1)
-	if !p.AllOnes {
-		return v, p.Width
+func (p Piece) width() uint8 {
+	if p.Values == nil {
+		return p.Width
 	}
-	if v == 1<<p.Width-1 {
-		return 1, 1
+	return uint8(bits.Len(uint(len(p.Values))))
+}
+
+func (p Piece) get(c Code) uint32 {
+	v := c.Bits(p.Lo, p.Width)
+	if p.Values == nil {
+		return v
 	}
-	return 0, 1
+	return uint32(slices.Index(p.Values, v) + 1)
+}
+
+// Known returns the bits of an instruction that the row says all about.
+func (p Piece) Known(c Code) Code {
+	if p.Values != nil && p.get(c) == 0 {
+		return Code{}
+	}
+	return At(p.Lo, p.Width, ^uint32(0))
+}
+
+// Marker is a field of nine bits whose values tell the encoding from others.
+type Marker struct {
+	Lo     uint8
+	Values []uint32
 }
 
 // Encoding is one instruction format.
 type Encoding struct {
 	Name        string
 	Mask, Match uint32  // of the first four bytes
-	Size        uint8   // in bytes, without a literal: 4 or 8
+	Marker      *Marker // when not nil: of the bits that it names, one of these values alone
+	Size        uint8   // in bytes, without a literal: 4, 8 or 12
+	Literal     bool    // one may follow, although there are more than 4 bytes
 	Only        []uint8 // when not empty: of the opcodes, these alone
 	Index       []Piece // opcode first
 	Fields      []Field
+
+	// An instruction that does two things at once is described by two halves. Of
+	// these, the second is never found by its bits. Fill is an instruction of
+	// the other half, for probes, and Other its bits.
+	Second      bool
+	Fill, Other Code
 }
 
+// HasLiteral reports that 32 bits may follow.
+func (e *Encoding) HasLiteral() bool { return e.Size == 4 || e.Literal }
+
 // RowOf returns the index into the encoding's part of the table.
-func (e *Encoding) RowOf(word uint64) uint32 {
+func (e *Encoding) RowOf(c Code) uint32 {
 	var row uint32
 	var at uint8
 	for _, p := range e.Index {
-		v, n := p.get(word)
-		row |= v << at
-		at += n
+		row |= p.get(c) << at
+		at += p.width()
 	}
 	return row
 }
@@ -80,61 +158,105 @@ func (e *Encoding) RowOf(word uint64) uint32 {
 func (e *Encoding) Rows() int {
 	n := 0
 	for _, p := range e.Index {
-		if p.AllOnes {
-			n++
-		} else {
-			n += int(p.Width)
-		}
+		n += int(p.width())
 	}
 	return 1 << n
 }
 
 // Word is the reverse of RowOf: an instruction of that row whose other bits are
-// zero. For an AllOnes piece whose bit is clear, the bits are zero.
-func (e *Encoding) Word(row uint32) uint64 {
-	word := uint64(e.Match)
+// zero. For a piece with values that has none of them, the bits are zero.
+func (e *Encoding) Word(row uint32) Code {
+	c := Code{Lo: uint64(e.Match)}.Or(e.Fill)
+	if e.Marker != nil {
+		c = c.Or(At(e.Marker.Lo, 9, e.Marker.Values[0]))
+	}
 	for _, p := range e.Index {
-		if p.AllOnes {
-			if row&1 != 0 {
-				word |= (1<<p.Width - 1) << p.Lo
+		n := p.width()
+		v := row & (1<<n - 1)
+		row >>= n
+		if p.Values != nil {
+			if v == 0 || int(v) > len(p.Values) {
+				continue
 			}
-			row >>= 1
-			continue
+			v = p.Values[v-1]
 		}
-		word |= uint64(row&(1<<p.Width-1)) << p.Lo
-		row >>= p.Width
+		c = c.Or(At(p.Lo, p.Width, v))
 	}
-	return word
+	return c
 }
 
-// Find returns the encoding of an instruction by its first four bytes, or nil.
-func Find(list []Encoding, first uint32) *Encoding {
+// Fixed returns the bits that tell this encoding and row from others, and those
+// that are no business of the encoding.
+func (e *Encoding) Fixed(c Code) Code {
+	f := Code{Lo: uint64(e.Mask)}.Or(e.Other)
+	if e.Marker != nil {
+		f = f.Or(At(e.Marker.Lo, 9, ^uint32(0)))
+	}
+	for _, p := range e.Index {
+		f = f.Or(p.Known(c))
+	}
+	return f
+}
+
+func (e *Encoding) matches(c Code) bool {
+	if e.Second || uint32(c.Lo)&e.Mask != e.Match {
+		return false
+	}
+	if e.Marker != nil && !slices.Contains(e.Marker.Values, c.Bits(e.Marker.Lo, 9)) {
+		return false
+	}
+	return e.Only == nil || slices.Contains(e.Only, uint8(c.Bits(e.Index[0].Lo, e.Index[0].Width)))
+}
+
+// Find returns the place of the encoding of an instruction in the list, or -1.
+func Find(list []Encoding, c Code) int {
 	for i := range list {
-		e := &list[i]
-		if first&e.Mask != e.Match {
-			continue
-		}
-		if op, _ := e.Index[0].get(uint64(first)); e.Only == nil || slices.Contains(e.Only, uint8(op)) {
-			return e
-		}
-	}
-	return nil
-}
-
-// Field returns the index of the field of that name, or -1.
-func (e *Encoding) Field(name string) int {
-	for i, f := range e.Fields {
-		if f.Name == name {
+		if list[i].matches(c) {
 			return i
 		}
 	}
 	return -1
 }
 
+// Field returns the index of the field of that name, or -1.
+func (e *Encoding) Field(name string) int {
+	return slices.IndexFunc(e.Fields, func(f Field) bool { return f.Name == name })
+}
+
 // Special numbers in source fields.
 const (
+	SrcDPP8    = 0xe9
+	SrcDPP8FI  = 0xea // the same, and lanes that are off are read
 	SrcSDWA    = 0xf9
 	SrcDPP     = 0xfa
 	SrcLiteral = 0xff
 	NoAddress  = 0x7f // SADDR: there is none
 )
+
+// Family is a generation whose processors have the same encodings.
+type Family struct {
+	Name       string
+	Generation int    // 9 to 12
+	Null       uint32 // the scalar register that reads as zero; 0 where there is none
+	Encodings  []Encoding
+}
+
+// Families returns them all, oldest first.
+func Families() []Family {
+	return []Family{
+		{"gfx9", 9, 0, GFX9()},
+		{"gfx10", 10, 125, GFX10()},
+		{"gfx11", 11, 124, GFX11()},
+		{"gfx12", 12, 124, GFX12()},
+	}
+}
+
+// FamilyOf returns the place of a processor's family among Families, or -1.
+func FamilyOf(processor string) int {
+	for i, f := range Families() {
+		if rest, ok := strings.CutPrefix(processor, f.Name); ok && len(rest) == 2 {
+			return i
+		}
+	}
+	return -1
+}

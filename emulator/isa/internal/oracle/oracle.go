@@ -19,6 +19,7 @@ import (
 type Disassembler struct {
 	MC, Objdump string // paths of the tools
 	Target      string // gfx942
+	Wave64      bool   // of waves of 64 lanes, where there are such of 32 too
 }
 
 // Answer is what LLVM says of one probe. An invalid one has an empty text.
@@ -52,6 +53,14 @@ func (d *Disassembler) Ask(ctx context.Context, probes [][]uint32) ([]Answer, er
 	return append(left, right...), err
 }
 
+// Args are the arguments that name the processor to llvm-objdump.
+func (d *Disassembler) Args() []string {
+	if d.Wave64 {
+		return []string{"--mcpu=" + d.Target, "--mattr=+wavefrontsize64"}
+	}
+	return []string{"--mcpu=" + d.Target}
+}
+
 func (d *Disassembler) run(ctx context.Context, probes [][]uint32) ([]Answer, error) {
 	answers := make([]Answer, len(probes))
 	dir, err := os.MkdirTemp("", "isa-gen-")
@@ -76,7 +85,8 @@ func (d *Disassembler) run(ctx context.Context, probes [][]uint32) ([]Answer, er
 	if err := mc.Run(); err != nil {
 		return nil, fmt.Errorf("llvm-mc: %w", err)
 	}
-	dump := exec.CommandContext(ctx, d.Objdump, "-d", "-z", "--mcpu="+d.Target, obj)
+	dump := exec.CommandContext(ctx, d.Objdump, append(d.Args(), "-d", "-z", obj)...)
+	dump.Env = append(os.Environ(), "LLVM_DISABLE_SYMBOLIZATION=1", "LLVM_DISABLE_CRASH_REPORT=1") // crashes are answers
 	pipe, err := dump.StdoutPipe()
 	if err != nil {
 		return nil, err
