@@ -33,6 +33,7 @@ const (
 	updates // atomic
 )
 
+// String is the word for it in a fault.
 func (k kind) String() string { return [...]string{"", "load", "store", "atomic operation"}[k] }
 
 // notes are what a watched launch wants to know of an instruction.
@@ -148,6 +149,7 @@ const (
 	inPrivate
 )
 
+// String is the word for it in a fault, before "memory"; empty for global memory.
 func (s space) String() string { return [...]string{"", "local ", "private "}[s] }
 
 // touches lists what an instruction is about to access. What lies nowhere is
