@@ -58,12 +58,9 @@ func NewDevice(target string) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := isa.NewDecoder(t.Name)
+	dec, err := decoderOf(t.Name)
 	if err != nil {
 		return nil, err
-	}
-	if dec.Generation() > 9 {
-		return nil, fmt.Errorf("%s: its instructions are decoded, not run yet: name a GFX9 processor, such as gfx942", t.Name)
 	}
 	d := &Device{target: t.ID, table: table, decoder: dec}
 	switch t.Name {

@@ -235,10 +235,16 @@ func (a *App) tellCode(c codeInfo) error {
 
 // disassemble prints the code of the kernels, and of the functions that are none.
 func (a *App) disassemble(obj *codeobj.Object, t gpu.Target, kernels []kernelInfo) error {
-	dec, err := isa.NewDecoder(t.Name)
+	decoder := isa.NewDecoder
+	for _, k := range kernels { // a compilation has waves of one size, its functions too
+		if k.Wave == 64 {
+			decoder = isa.NewWave64Decoder
+		}
+	}
+	dec, err := decoder(t.Name)
 	if err != nil && t.Generic() {
 		for _, name := range t.Covers {
-			if dec, err = isa.NewDecoder(name); err == nil {
+			if dec, err = decoder(name); err == nil {
 				break
 			}
 		}
