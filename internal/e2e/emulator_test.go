@@ -17,7 +17,8 @@ import (
 	"github.com/stonemason-hip/stonemason/toolchain/platform"
 )
 
-const talking = `#include <hip/hip_runtime.h>
+const talking = `#include <cassert>
+#include <hip/hip_runtime.h>
 extern "C" __global__ void talk(const char *name) {
   if (threadIdx.x % 5 == 0) printf("%s %d.%d: %.3f\n", name, blockIdx.x, threadIdx.x, threadIdx.x / 8.0);
 }
