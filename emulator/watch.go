@@ -8,7 +8,7 @@ import (
 )
 
 // Check is a set of what a launch looks for beside its work. A checked launch
-// takes a path of its own, some ten times slower; others do not pay for it.
+// takes a path of its own, which is slower; others do not pay for it.
 type Check uint8
 
 // The checks. Whatever is found ends the launch with a *Fault.

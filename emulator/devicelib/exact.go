@@ -51,6 +51,9 @@ func exp(x *big.Float) *big.Float {
 }
 
 func log(x *big.Float) *big.Float {
+	if x.Cmp(float(1)) == 0 {
+		return float(0) // the series comes only near
+	}
 	mant := fresh()
 	e := x.MantExp(mant)
 	y := float(math.Log(near(mant)))

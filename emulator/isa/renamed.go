@@ -25,21 +25,21 @@ var renamed = sync.OnceValue(func() map[string]string {
 	stores := map[string]string{"b8": "byte", "b16": "short", "d16_hi_b8": "byte_d16_hi", "d16_hi_b16": "short_d16_hi"}
 	atomics := map[string]string{"swap_b": "swap", "cmpswap_b": "cmpswap", "add_u": "add", "sub_u": "sub", "min_i": "smin", "min_u": "umin",
 		"max_i": "smax", "max_u": "umax", "and_b": "and", "or_b": "or", "xor_b": "xor", "inc_u": "inc", "dec_u": "dec"}
-	for now, before := range words {
-		all["s_load_"+now], all["s_buffer_load_"+now] = "s_load_"+before, "s_buffer_load_"+before
+	for fresh, before := range words {
+		all["s_load_"+fresh], all["s_buffer_load_"+fresh] = "s_load_"+before, "s_buffer_load_"+before
 	}
 	for _, segment := range []string{"flat", "global", "scratch", "buffer"} {
-		for now, before := range words {
-			all[segment+"_load_"+now], all[segment+"_store_"+now] = segment+"_load_"+before, segment+"_store_"+before
+		for fresh, before := range words {
+			all[segment+"_load_"+fresh], all[segment+"_store_"+fresh] = segment+"_load_"+before, segment+"_store_"+before
 		}
-		for now, before := range small {
-			all[segment+"_load_"+now] = segment + "_load_" + before
+		for fresh, before := range small {
+			all[segment+"_load_"+fresh] = segment + "_load_" + before
 		}
-		for now, before := range stores {
-			all[segment+"_store_"+now] = segment + "_store_" + before
+		for fresh, before := range stores {
+			all[segment+"_store_"+fresh] = segment + "_store_" + before
 		}
-		for now, before := range atomics {
-			all[segment+"_atomic_"+now+"32"], all[segment+"_atomic_"+now+"64"] = segment+"_atomic_"+before, segment+"_atomic_"+before+"_x2"
+		for fresh, before := range atomics {
+			all[segment+"_atomic_"+fresh+"32"], all[segment+"_atomic_"+fresh+"64"] = segment+"_atomic_"+before, segment+"_atomic_"+before+"_x2"
 		}
 	}
 	for _, bits := range []string{"b32", "b64"} {

@@ -16,16 +16,16 @@ func TestRenamedOperationsAreShared(t *testing.T) {
 	mnemonics := map[string]bool{}
 	tab.all(func(r *row) { mnemonics[bare(r.mnemonic)] = true })
 	for _, line := range strings.Split(strings.TrimSpace(renamings), "\n") {
-		now, before, _ := strings.Cut(line, " ")
-		if !mnemonics[now] || !mnemonics[before] {
-			t.Errorf("%s: in the tables: %v, %v", line, mnemonics[now], mnemonics[before])
+		fresh, before, _ := strings.Cut(line, " ")
+		if !mnemonics[fresh] || !mnemonics[before] {
+			t.Errorf("%s: in the tables: %v, %v", line, mnemonics[fresh], mnemonics[before])
 		}
 	}
-	for now, before := range renamed() {
-		if mnemonics[now] && !mnemonics[before] {
-			t.Errorf("%s was never called %s", now, before)
+	for fresh, before := range renamed() {
+		if mnemonics[fresh] && !mnemonics[before] {
+			t.Errorf("%s was never called %s", fresh, before)
 		}
-		if mnemonics[now] && tab.ops[before] == 0 {
+		if mnemonics[fresh] && tab.ops[before] == 0 {
 			t.Errorf("%s has no operation", before)
 		}
 	}
