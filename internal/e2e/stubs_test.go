@@ -49,9 +49,7 @@ func withStubs(t *testing.T) *stubs {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(described, l.Name) {
-			s.libraries = append(s.libraries, l)
-		}
+		s.libraries = append(s.libraries, l)
 	}
 	return s
 }
@@ -60,9 +58,6 @@ func withStubs(t *testing.T) *stubs {
 func (s *stubs) forMac(t *testing.T) []string {
 	return []string{"--target=arm64-apple-macos" + platform.MacOSFloor, "-isysroot", s.sdk, "-fuse-ld=lld", "--ld-path=" + llvmtest.Tool(t, "ld64.lld")}
 }
-
-// described are the libraries that have a description and no component yet.
-var described = []string{"MIOpen", "amd_smi", "hipblaslt", "hipfft", "rocsolver"}
 
 // TestStubs uses the stubs as programs do: those of the test, and with
 // $STONEMASON_HIP_EXAMPLES those of public collections.

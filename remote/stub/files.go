@@ -213,6 +213,9 @@ type project struct {
 	DarwinVersion, DarwinCompatibility string
 	// Extra is CMake code that only this library's package has.
 	Extra string
+	// Names are those of the variables that a package sets, as projects write them:
+	// rocblas_LIBRARIES, ROCBLAS_LIBRARIES.
+	Names []string
 	// Needs are packages that must be found before.
 	Needs []string
 	// Main is the target of the library itself, Others those that stand for it.
@@ -230,6 +233,11 @@ func render(name string, l *api.Library) ([]byte, error) {
 		return nil, err
 	}
 	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility)}
+	for _, name := range []string{l.File.Package, strings.ToUpper(l.File.Package), l.Name} {
+		if !slices.Contains(p.Names, name) {
+			p.Names = append(p.Names, name)
+		}
+	}
 	for _, u := range l.Used() {
 		if u.File.Package != "" {
 			p.Needs = append(p.Needs, u.File.Package)
