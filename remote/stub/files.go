@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -268,9 +269,13 @@ func Digest(library string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return digest(described, own, library)
+}
+
+func digest(described string, code fs.FS, library string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, described)
-	entries, err := own.ReadDir("own")
+	entries, err := fs.ReadDir(code, "own")
 	if err != nil {
 		return "", err
 	}
@@ -280,7 +285,7 @@ func Digest(library string) (string, error) {
 		if (kind == ".c" || kind == ".cmake") && strings.TrimSuffix(name, kind) != library {
 			continue
 		}
-		data, err := own.ReadFile(path.Join("own", name))
+		data, err := fs.ReadFile(code, path.Join("own", name))
 		if err != nil {
 			return "", err
 		}

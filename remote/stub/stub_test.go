@@ -251,6 +251,12 @@ func TestVersionsForMacOS(t *testing.T) {
 // program builds a C program against stubs and runs it.
 func program(t *testing.T, l *api.Library, body string, env ...string) (stdout, stderr string) {
 	t.Helper()
+	return run(t, compile(t, l, body), env...)
+}
+
+// compile builds a C program against a stub.
+func compile(t *testing.T, l *api.Library, body string) (bin string) {
+	t.Helper()
 	dir := t.TempDir()
 	so := build(t, l, dir)
 	var b strings.Builder
@@ -262,9 +268,9 @@ func program(t *testing.T, l *api.Library, body string, env ...string) (stdout, 
 	}
 	b.WriteString(body)
 	main := write(t, dir, "main.c", b.String())
-	bin := filepath.Join(dir, "main")
+	bin = filepath.Join(dir, "main")
 	llvmtest.Run(t, "clang", "-std=c11", main, so, "-Wl,-rpath,"+dir, "-lm", "-lpthread", "-o", bin)
-	return run(t, bin, env...)
+	return bin
 }
 
 // What the real runtime says of each error, on a machine without a device, the
