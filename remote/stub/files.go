@@ -212,6 +212,7 @@ func Files(libs []*api.Library) ([]File, error) {
 type project struct {
 	*api.Library
 	DarwinVersion, DarwinCompatibility string
+	PackageVersion                     string
 	// Extra is CMake code that only this library's package has.
 	Extra string
 	// Names are those of the variables that a package sets, as projects write them:
@@ -224,6 +225,16 @@ type project struct {
 	Others []string
 }
 
+// packageVersion is that of a library's CMake package. Where the file has a version of
+// three numbers (HIP's 7.2.53211) it is the package's too; one of two (0.1 of hipFFT's
+// libraries) belongs to the soname.
+func packageVersion(l *api.Library) string {
+	if strings.Count(l.File.Version, ".") == 2 {
+		return l.File.Version
+	}
+	return l.Version
+}
+
 func render(name string, l *api.Library) ([]byte, error) {
 	text, err := own.ReadFile("own/" + name + ".tmpl")
 	if err != nil {
@@ -233,7 +244,8 @@ func render(name string, l *api.Library) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility)}
+	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility),
+		PackageVersion: packageVersion(l)}
 	for _, name := range []string{l.File.Package, strings.ToUpper(l.File.Package), l.Name} {
 		if !slices.Contains(p.Names, name) {
 			p.Names = append(p.Names, name)

@@ -51,7 +51,7 @@ func TestNames(t *testing.T) {
 		},
 		"amdhip64/amdhip64.map":                {"hip_4.2 {\nglobal:\n", "local:\n    *;\n"},
 		"amdhip64/amdhip64.def":                {"LIBRARY amdhip64\nEXPORTS\n", "\n    hipMemcpy\n"},
-		"amdhip64/hip-config-version.cmake":    {"set(PACKAGE_VERSION 7.2.4)\n"},
+		"amdhip64/hip-config-version.cmake":    {"set(PACKAGE_VERSION 7.2.53211)\n"},
 		"rocsolver/rocsolver-config.cmake":     {"find_dependency(rocblas)\n", "add_library(roc::rocsolver SHARED IMPORTED)\n", "/lib/librocsolver.so.0.7\"\n", "set(ROCSOLVER_LIBRARIES roc::rocsolver)\n"},
 		"MIOpen/miopen-config.cmake":           {"find_dependency(hip)\n", "target_link_libraries(MIOpen INTERFACE hip::host)\n", "set(miopen_LIBRARIES MIOpen)\n", "set(MIOPEN_LIBRARIES MIOpen)\n", "set(MIOpen_LIBRARIES MIOpen)\n"},
 		"rocblas/rocblas-config-version.cmake": {"set(PACKAGE_VERSION 5.2.0)\n"},
