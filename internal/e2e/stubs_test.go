@@ -72,6 +72,7 @@ func TestStubs(t *testing.T) {
 	t.Run("symbols", s.symbols)
 	t.Run("signatures", s.signatures)
 	t.Run("find_package", s.findPackage)
+	t.Run("language HIP", s.languageHIP)
 	t.Run("records", s.records)
 	t.Run("text stubs alone", s.textStubs)
 	t.Run("HIP for a Mac", s.hipForMac)
@@ -250,6 +251,37 @@ func (s *stubs) findPackage(t *testing.T) {
 				t.Errorf("%s for a Mac is linked with %q, want %s", name, used, stub.DarwinName(l))
 			}
 		}
+	}
+}
+
+// languageHIP builds a program of CMake's own language HIP, for which CMake asks the
+// clang where ROCm is and reads the package hip-lang there.
+func (s *stubs) languageHIP(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "CMakeLists.txt"), `cmake_minimum_required(VERSION 3.21)
+project(language C CXX HIP)
+find_package(rocblas REQUIRED)
+add_executable(language main.hip)
+target_link_libraries(language PRIVATE roc::rocblas)
+`)
+	write(t, filepath.Join(dir, "main.hip"), `#include <hip/hip_runtime.h>
+#include <rocblas/rocblas.h>
+#include <cstdio>
+__global__ void twice(float *x) { x[threadIdx.x] *= 2; }
+int main() {
+    float *p = nullptr;
+    rocblas_handle h;
+    std::puts(hipGetErrorName(hipMalloc(&p, 16)));
+    twice<<<1, 4>>>(p);
+    std::puts(hipGetErrorName(hipGetLastError()));
+    std::puts(rocblas_status_to_string(rocblas_create_handle(&h)));
+}
+`)
+	tool(t, dir, host(), "cmake", "-G", "Ninja", "-S", ".", "-B", "build", "-DCMAKE_PREFIX_PATH="+s.linux, "-DCMAKE_HIP_ARCHITECTURES=gfx942",
+		"-DCMAKE_HIP_COMPILER="+filepath.Join(s.linux, "lib", "llvm", "bin", "clang++"), "-DCMAKE_BUILD_RPATH="+filepath.Join(s.linux, "lib"))
+	tool(t, dir, host(), "cmake", "--build", "build")
+	if out, want := stdout(t, filepath.Join(dir, "build", "language")), "hipErrorNoDevice\nhipErrorNoDevice\nrocblas_status_internal_error\n"; out != want {
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 }
 

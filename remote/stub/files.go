@@ -197,6 +197,13 @@ func Files(libs []*api.Library) ([]File, error) {
 			}
 			add(l.File.Package+"-"+t+".cmake", text)
 		}
+		for _, more := range further(l) {
+			text, err := render(l.Name+"."+more+".cmake", l)
+			if err != nil {
+				return nil, err
+			}
+			add(more+"-config.cmake", text)
+		}
 	}
 	var top bytes.Buffer
 	top.WriteString(Mark + "cmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
@@ -213,8 +220,10 @@ type project struct {
 	*api.Library
 	DarwinVersion, DarwinCompatibility string
 	PackageVersion                     string
-	// Extra is CMake code that only this library's package has.
-	Extra string
+	// Extra is CMake code that only this library's package has, Further names the
+	// packages that it has beside.
+	Extra   string
+	Further []string
 	// Names are those of the variables that a package sets, as projects write them:
 	// rocblas_LIBRARIES, ROCBLAS_LIBRARIES.
 	Names []string
@@ -223,6 +232,20 @@ type project struct {
 	// Main is the target of the library itself, Others those that stand for it.
 	Main   string
 	Others []string
+}
+
+// further names the packages that a library has beside its own: hip-lang of HIP's
+// runtime, by which CMake knows the language.
+func further(l *api.Library) (names []string) {
+	entries, _ := own.ReadDir("own") // embedded: it is there
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.Name(), l.Name+"."); ok {
+			if name, ok := strings.CutSuffix(rest, ".cmake.tmpl"); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // packageVersion is that of a library's CMake package. Where the file has a version of
@@ -245,7 +268,7 @@ func render(name string, l *api.Library) ([]byte, error) {
 		return nil, err
 	}
 	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility),
-		PackageVersion: packageVersion(l)}
+		PackageVersion: packageVersion(l), Further: further(l)}
 	for _, name := range []string{l.File.Package, strings.ToUpper(l.File.Package), l.Name} {
 		if !slices.Contains(p.Names, name) {
 			p.Names = append(p.Names, name)

@@ -48,7 +48,9 @@ func TestNames(t *testing.T) {
 			"  VERSION 7.2.53211\n", "  SOVERSION 7\n", "  MACHO_CURRENT_VERSION 7.2\n", "  MACHO_COMPATIBILITY_VERSION 7\n",
 			"  INSTALL_NAME_DIR \"@rpath\"\n", "install(FILES libamdhip64.tbd DESTINATION lib)\n",
 			"install(FILES hip-config.cmake hip-config-version.cmake DESTINATION lib/cmake/hip)\n",
+			"install(FILES hip-lang-config.cmake DESTINATION lib/cmake/hip-lang)\n",
 		},
+		"amdhip64/hip-lang-config.cmake":       {"add_library(hip-lang::amdhip64 SHARED IMPORTED)\n", "/lib/libamdhip64.so.7.2.53211\"\n", "set(_CMAKE_HIP_DEVICE_RUNTIME_TARGET hip-lang::device)\n"},
 		"amdhip64/amdhip64.map":                {"hip_4.2 {\nglobal:\n", "local:\n    *;\n"},
 		"amdhip64/amdhip64.def":                {"LIBRARY amdhip64\nEXPORTS\n", "\n    hipMemcpy\n"},
 		"amdhip64/hip-config-version.cmake":    {"set(PACKAGE_VERSION 7.2.53211)\n"},
@@ -61,6 +63,9 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s has no %q", file, line)
 			}
 		}
+	}
+	if _, ok := all["rocblas/hip-lang-config.cmake"]; ok {
+		t.Error("rocBLAS has HIP's package")
 	}
 	// A target that is no other's is not called twice.
 	if n := strings.Count(all["rocblas/rocblas-config.cmake"], "set(rocblas_LIBRARIES "); n != 1 {
