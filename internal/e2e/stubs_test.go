@@ -194,7 +194,9 @@ func (s *stubs) headers(t *testing.T, l *api.Library) (source string) {
 func (s *stubs) findPackage(t *testing.T) {
 	dir := t.TempDir()
 	var project strings.Builder
-	project.WriteString("cmake_minimum_required(VERSION 3.21)\nproject(users C CXX)\n")
+	project.WriteString("cmake_minimum_required(VERSION 3.21)\nproject(users C CXX)\n" +
+		"find_package(hipblas-common REQUIRED)\nget_target_property(_ roc::hipblas-common INTERFACE_INCLUDE_DIRECTORIES)\n" +
+		"if(NOT EXISTS \"${_}/hipblas-common/hipblas-common.h\")\n  message(FATAL_ERROR \"no header below ${_}\")\nendif()\n")
 	for _, l := range s.libraries {
 		c, ok := calls[l.Name]
 		if !ok {

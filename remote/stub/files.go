@@ -235,7 +235,7 @@ type project struct {
 }
 
 // further names the packages that a library has beside its own: hip-lang of HIP's
-// runtime, by which CMake knows the language.
+// runtime, by which CMake knows the language; hipblas-common of hipBLAS.
 func further(l *api.Library) (names []string) {
 	entries, _ := own.ReadDir("own") // embedded: it is there
 	for _, e := range entries {
