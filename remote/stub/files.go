@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -196,6 +197,13 @@ func Files(libs []*api.Library) ([]File, error) {
 			}
 			add(l.File.Package+"-"+t+".cmake", text)
 		}
+		for _, more := range further(l) {
+			text, err := render(l.Name+"."+more+".cmake", l)
+			if err != nil {
+				return nil, err
+			}
+			add(more+"-config.cmake", text)
+		}
 	}
 	var top bytes.Buffer
 	top.WriteString(Mark + "cmake_minimum_required(VERSION 3.21)\nproject(stubs C)\n")
@@ -211,13 +219,43 @@ func Files(libs []*api.Library) ([]File, error) {
 type project struct {
 	*api.Library
 	DarwinVersion, DarwinCompatibility string
-	// Extra is CMake code that only this library's package has.
-	Extra string
+	PackageVersion                     string
+	// Extra is CMake code that only this library's package has, Further names the
+	// packages that it has beside.
+	Extra   string
+	Further []string
+	// Names are those of the variables that a package sets, as projects write them:
+	// rocblas_LIBRARIES, ROCBLAS_LIBRARIES.
+	Names []string
 	// Needs are packages that must be found before.
 	Needs []string
 	// Main is the target of the library itself, Others those that stand for it.
 	Main   string
 	Others []string
+}
+
+// further names the packages that a library has beside its own: hip-lang of HIP's
+// runtime, by which CMake knows the language; hipblas-common of hipBLAS.
+func further(l *api.Library) (names []string) {
+	entries, _ := own.ReadDir("own") // embedded: it is there
+	for _, e := range entries {
+		if rest, ok := strings.CutPrefix(e.Name(), l.Name+"."); ok {
+			if name, ok := strings.CutSuffix(rest, ".cmake.tmpl"); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// packageVersion is that of a library's CMake package. Where the file has a version of
+// three numbers (HIP's 7.2.53211) it is the package's too; one of two (0.1 of hipFFT's
+// libraries) belongs to the soname.
+func packageVersion(l *api.Library) string {
+	if strings.Count(l.File.Version, ".") == 2 {
+		return l.File.Version
+	}
+	return l.Version
 }
 
 func render(name string, l *api.Library) ([]byte, error) {
@@ -229,7 +267,13 @@ func render(name string, l *api.Library) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility)}
+	p := project{Library: l, DarwinVersion: darwinVersion(l.File.Version), DarwinCompatibility: darwinVersion(l.File.Compatibility),
+		PackageVersion: packageVersion(l), Further: further(l)}
+	for _, name := range []string{l.File.Package, strings.ToUpper(l.File.Package), l.Name} {
+		if !slices.Contains(p.Names, name) {
+			p.Names = append(p.Names, name)
+		}
+	}
 	for _, u := range l.Used() {
 		if u.File.Package != "" {
 			p.Needs = append(p.Needs, u.File.Package)
@@ -260,9 +304,13 @@ func Digest(library string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return digest(described, own, library)
+}
+
+func digest(described string, code fs.FS, library string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, described)
-	entries, err := own.ReadDir("own")
+	entries, err := fs.ReadDir(code, "own")
 	if err != nil {
 		return "", err
 	}
@@ -272,7 +320,7 @@ func Digest(library string) (string, error) {
 		if (kind == ".c" || kind == ".cmake") && strings.TrimSuffix(name, kind) != library {
 			continue
 		}
-		data, err := own.ReadFile(path.Join("own", name))
+		data, err := fs.ReadFile(code, path.Join("own", name))
 		if err != nil {
 			return "", err
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // Revision is raised when the same description gives other files.
-const Revision = "1"
+const Revision = "2"
 
 // own holds what libraries can answer by themselves, and what all stubs share.
 //
@@ -191,33 +191,20 @@ func (g *generator) table() {
 func (g *generator) function(name string, f *api.Function) {
 	g.line("%s {", g.signature(name, f))
 	returns := f.Returns.String()
-	result := ""
-	switch {
-	case returns == "void":
+	if returns == "void" {
 		g.void(name, f)
 		g.trace(name, f, "", "")
 		g.line("}")
 		return
-	case returns == g.status:
-		result = "%s"
-	default:
-		if _, isEnum := g.lib.Enum(f.Returns.Base); isEnum && !f.Returns.IsPointer() {
-			result = "%d"
-		}
 	}
 	g.value(name, f)
-	switch {
-	case result == "%s":
-		g.trace(name, f, " = %s", ", name_of_"+g.status+"_"+g.lib.Status.Unavailable+"(answer)")
-	case result == "%d":
-		g.trace(name, f, " = %d", ", (int)answer")
-	default:
-		format, value := g.printed(f.Returns, "answer")
-		if f.Answer != nil && f.Returns.String() == "const char *" {
-			format, value = "\"%s\"", ", "+g.text("answer")
-		}
-		g.trace(name, f, " = "+format, value)
+	format, value := g.printed(f.Returns, "answer")
+	if returns == g.status {
+		format, value = "%s", ", name_of_"+g.status+"_"+g.lib.Status.Unavailable+"(answer)"
+	} else if f.Answer != nil && returns == "const char *" {
+		format, value = "\"%s\"", ", "+g.text("answer")
 	}
+	g.trace(name, f, " = "+format, value)
 	g.line("    return answer;")
 	g.line("}")
 }
@@ -358,6 +345,12 @@ func (g *generator) printed(typ api.Type, value string) (format, argument string
 	}
 	switch g.lib.Kind(t.Base) {
 	case api.KindEnum:
+		switch e := g.enum(t.Base); {
+		case e.Wide:
+			return "%lld", ", (long long)" + value
+		case e.Unsigned:
+			return "%u", ", (unsigned)" + value
+		}
 		return "%d", ", (int)" + value
 	case api.KindHandle:
 		return "%p", ", (const void *)" + value

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stonemason-hip/stonemason/remote/api"
 	"github.com/stonemason-hip/stonemason/remote/api/importer"
@@ -251,6 +252,12 @@ func TestVersionsForMacOS(t *testing.T) {
 // program builds a C program against stubs and runs it.
 func program(t *testing.T, l *api.Library, body string, env ...string) (stdout, stderr string) {
 	t.Helper()
+	return run(t, compile(t, l, body), env...)
+}
+
+// compile builds a C program against a stub.
+func compile(t *testing.T, l *api.Library, body string) (bin string) {
+	t.Helper()
 	dir := t.TempDir()
 	so := build(t, l, dir)
 	var b strings.Builder
@@ -262,9 +269,9 @@ func program(t *testing.T, l *api.Library, body string, env ...string) (stdout, 
 	}
 	b.WriteString(body)
 	main := write(t, dir, "main.c", b.String())
-	bin := filepath.Join(dir, "main")
+	bin = filepath.Join(dir, "main")
 	llvmtest.Run(t, "clang", "-std=c11", main, so, "-Wl,-rpath,"+dir, "-lm", "-lpthread", "-o", bin)
-	return run(t, bin, env...)
+	return bin
 }
 
 // What the real runtime says of each error, on a machine without a device, the
@@ -431,5 +438,42 @@ int main(void) {
 }`)
 	if out != "63490 halves, 0 wrong\n" {
 		t.Error(out)
+	}
+}
+
+// Shapes that no library of today has are written as well: a record that is aligned
+// more than its fields, values of 64 bits, texts with what C reads otherwise.
+func TestShapes(t *testing.T) {
+	text, err := os.ReadFile("testdata/shapes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := api.Load(fstest.MapFS{"shapes.yaml": {Data: text}}, "shapes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var facts strings.Builder
+	for _, f := range api.FactsIn(l, func(name string) string { return name }) {
+		fmt.Fprintf(&facts, "_Static_assert(%s == %d, \"\");\n", f.Expression, f.Value)
+	}
+	const head = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
+	file := write(t, t.TempDir(), "facts.c", head+Types(l)+facts.String())
+	llvmtest.Run(t, "clang", "-std=c11", "-fsyntax-only", file)
+	llvmtest.Run(t, "clang", append(slices.Clone(mac), "-std=c11", "-fsyntax-only", file)...)
+	compare(t, "the shared library", exported(t, build(t, l, t.TempDir())), []string{"shapes_text@SHAPES_1", "shapes_two@SHAPES_2"})
+
+	bin := compile(t, l, `int main(void) {
+    either e = {1};
+    line c = {2};
+    printf("%s|%s|%d\n", shapes_text(away), shapes_text((status)99), shapes_two(most, all, c, e));
+}`)
+	out, errs := run(t, bin, "STONEMASON_STUB_TRACE=1")
+	if want := "nothing there: \"??/\" \\ é\n|no|7\n"; out != want {
+		t.Errorf("it prints %q, want %q", out, want)
+	}
+	for _, line := range []string{"libshapes: shapes_two(a=9223372036854775807, b=4294967295, c={2}, d={at 0x", ") = away\n", "shapes_text(value=99) = \"no\"\n"} {
+		if !strings.Contains(errs, line) {
+			t.Errorf("the trace has no %q:\n%s", line, errs)
+		}
 	}
 }
