@@ -18,7 +18,7 @@ func TestCompare(t *testing.T) {
 		{`type: "int *", dir: inout`, `type: "const int *", dir: in`, ""},
 		{`type: "const pair *", dir: in, as: array, count: n`, `type: "pair *", dir: in, as: array, count: n`, "source: parameter p of small_copy is pair *, and was const pair *"},
 		{`type: "const pair *", dir: in, as: array, count: n}`, `type: "const double *", dir: in, as: array, count: n}`, "breaks: parameter p of small_copy is const double *, and was const pair *"},
-		{"      - {name: done, type: small_done}\n", "", "breaks: function small_copy takes ("},
+		{"      - {name: done, type: small_done, calls: {from: caller}}\n", "", "breaks: function small_copy takes ("},
 		{"small_none: 7", "small_none: 8", "breaks: value small_none of small_status is 8, and was 7"},
 		{"      - {name: data,", "      - {name: more,", "source: field data of pair is gone\nadds: field more of pair"},
 		{`soversion: "1"`, `soversion: "2"`, "breaks: the file is libsmall.so.2, and was libsmall.so.1"},
