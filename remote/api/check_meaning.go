@@ -19,7 +19,7 @@ func (c *checker) meaning(path string, declared Type, m *Meaning, peers map[stri
 		c.chosen(path+".by", m.By, union, peers)
 	}
 	if !c.pointer(t) {
-		if m.As != "" || m.Of != "" || m.Dir != "" || !m.Count.IsZero() || !m.Bytes.IsZero() || m.Each != "" || m.Kept || m.By != "" && union == nil && !conditional {
+		if m.As != "" || m.Of != "" || m.Dir != "" || !m.Count.IsZero() || !m.Bytes.IsZero() || m.Each != "" || m.Through != "" || m.Kept || m.By != "" && union == nil && !conditional {
 			c.errorf(path, "%s is no pointer: nothing is to be said of what it points to", declared)
 		} else if m.By != "" && union == nil {
 			c.decides(path+".by", m.By, peers)
@@ -49,6 +49,10 @@ func (c *checker) meaning(path string, declared Type, m *Meaning, peers map[stri
 		c.errorf(path, "of is missing: what the pointers stand for that it points to")
 	case !nested && m.Of != "":
 		c.errorf(path, "of is said of pointers to pointers")
+	case m.Through != "" && (!nested || m.Of == Device || m.Of == ""):
+		c.errorf(path, "through is said of what pointers point to that it points to")
+	case nested && m.Through != "" && m.Through != In && target.Pointee().IsConst():
+		c.errorf(path, "through is %s, but what %s points to in the end cannot be written", m.Through, declared)
 	case (m.As == Either || m.Of == Either) && m.By == "":
 		c.errorf(path, "by is missing: what decides whether it points to the host or the device")
 	}

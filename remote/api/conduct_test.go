@@ -91,7 +91,7 @@ functions:
     after: [before]
     marks: [behind]
     params:
-      - {name: to, type: "void **", dir: out, as: array, of: either, count: n, by: itself, each: sizes, kept: true}
+      - {name: to, type: "void **", dir: in, as: array, of: either, through: out, count: n, by: itself, each: sizes, kept: true}
       - {name: sizes, type: "const size_t *", dir: in, as: array, count: n}
       - {name: n, type: size_t}
       - {name: stream, type: stream_t}
@@ -326,6 +326,10 @@ func TestNonsenseOfConduct(t *testing.T) {
 		{"each: sizes", "each: size", `unknown parameter "size": did you mean "sizes"?`, false},
 		{"each: sizes", "each: n", "n is no array of numbers", false},
 		{"as: array, count: n}\n      - {name: n,", "as: array, count: n, each: n}\n      - {name: n,", "only an array of pointers points to more than one thing", false},
+		{`dir: in, as: array, count: n}
+      - {name: n,`, `dir: in, as: array, through: out, count: n}
+      - {name: n,`, "through is said of what pointers point to", false},
+		{`type: "void **", dir: in, as: array`, `type: "const float *const *", dir: in, as: array`, "through is out, but what const float *const * points to in the end cannot be written", false},
 		{"{name: n, type: size_t}\n  copy:", "{name: n, type: size_t, kept: true}\n  copy:", "size_t is no pointer", false},
 		{"bytes: session.size", "bytes: session.sice", "session_t has no state sice that is a number", false},
 		{"bytes: session.size", "bytes: session.stream", "session_t has no state stream that is a number", false},

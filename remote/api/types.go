@@ -211,6 +211,9 @@ type Meaning struct {
 	As  As        `yaml:"as"`
 	// Of is As for what is pointed to, when that is a pointer again.
 	Of As `yaml:"of"`
+	// Through is the direction of what those pointers point to; in when nothing
+	// is said.
+	Through Direction `yaml:"through"`
 	// Count is the number of elements of an array, Bytes its size.
 	Count Expr `yaml:"count"`
 	Bytes Expr `yaml:"bytes"`

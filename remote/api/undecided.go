@@ -64,6 +64,8 @@ func (u *undecided) value(owner, name string, declared Type, m *Meaning) {
 	switch {
 	case m.As == Undecided || m.Of == Undecided:
 		u.add(owner, name, m.Why)
+	case m.As == Either && !u.measured(t, m):
+		u.add(owner, name+" size", "")
 	case u.callbacks[t.Base] != nil && len(t.Pointers) == 0 && (m.Calls == nil || m.Calls.From == FromUndecided):
 		u.add(owner, name+" calls", m.Why)
 	case u.records[t.Base] != nil && len(t.Pointers) < 2 && m.By == "" && m.As != Unused && m.As != Local && u.choice(t.Base):
@@ -72,6 +74,14 @@ func (u *undecided) value(owner, name string, declared Type, m *Meaning) {
 		}
 		u.add(owner, name, m.Why)
 	}
+}
+
+// measured reports whether somebody knows how much is pointed to: one, when
+// nothing else is said of a type that has a size.
+func (u *undecided) measured(t Type, m *Meaning) bool {
+	t.Lengths = nil
+	_, _, sized := u.extent(t.Pointee())
+	return sized || !m.Count.IsZero() || !m.Bytes.IsZero() || m.Why != ""
 }
 
 // choice reports whether a record is a union of which somebody has to know

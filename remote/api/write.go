@@ -170,7 +170,7 @@ func (w *writer) function(name string, f *Function) {
 }
 
 func (m *Meaning) pairs() []string {
-	return []string{"dir", string(m.Dir), "as", string(m.As), "of", string(m.Of), "count", text(m.Count.String()),
+	return []string{"dir", string(m.Dir), "as", string(m.As), "of", string(m.Of), "through", string(m.Through), "count", text(m.Count.String()),
 		"bytes", text(m.Bytes.String()), "by", text(m.By), "each", text(m.Each), "optional", flag(m.Optional), "kept", flag(m.Kept), "why", text(m.Why), "calls", m.Calls.flow()}
 }
 

@@ -102,7 +102,11 @@ func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said remar
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
 		if r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) && (r.When == "" || r.When == to.Dir) {
-			merge(to, &r.Meaning, nested)
+			said := r.Meaning
+			if r.Corrects { // taken already where it can be
+				said.Dir = ""
+			}
+			merge(to, &said, nested)
 		}
 	}
 	if to.Dir == "" && target.IsConst() {
@@ -121,9 +125,10 @@ func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said remar
 
 // corrected is the direction by a rule that says that the comment is wrong.
 func (m *meaner) corrected(owner, name string, t api.Type, said remark) api.Direction {
+	target, _ := m.lib.Target(t)
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
-		if r.Corrects && r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) {
+		if r.Corrects && !(target.IsConst() && r.Dir != api.In) && r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) {
 			return r.Dir
 		}
 	}
@@ -150,7 +155,7 @@ func merge(to, from *api.Meaning, nested bool) {
 		to.As, to.Count, to.Bytes, to.By, to.Each, to.Why = from.As, from.Count, from.Bytes, from.By, from.Each, from.Why
 	}
 	if nested && to.Of == "" {
-		to.Of = from.Of
+		to.Of, to.Through = from.Of, from.Through
 	}
 	to.Optional = to.Optional || from.Optional
 	to.Kept = to.Kept || from.Kept
