@@ -41,20 +41,14 @@ func (l *Library) Bytes() []byte {
 	}
 	section(w, "aliases", l.Aliases, func(name string, t *Type) { w.line("  %s: %s", name, text(t.String())) })
 	section(w, "enums", l.Enums, w.enum)
-	section(w, "handles", l.Handles, func(name string, h *Handle) {
-		w.line("  %s: {%s}", name, pairs("of", h.Of, "order", h.Order, "owner", h.Owner, "lasting", flag(h.Lasting), "undecided", flag(h.Undecided), "why", text(h.Why),
-			"create", flow(h.Create), "destroy", flow(h.Destroy), "get", flow(h.Get), "retain", flow(h.Retain),
-			"fixed", table(h.Fixed, decimal), "states", table(h.States, text)))
-	})
+	section(w, "handles", l.Handles, func(name string, h *Handle) { w.line("  %s: {%s}", name, pairs(h.facts()...)) })
 	section(w, "records", l.Records, w.record)
 	section(w, "callbacks", l.Callbacks, func(name string, c *Callback) {
 		w.line("  %s:", name)
 		w.line("    returns: %s", text(c.Returns.String()))
 		w.params(c.Params)
 	})
-	section(w, "memory", l.Memory, func(name string, m *Memory) {
-		w.line("  %s: {%s}", name, pairs("owner", m.Owner, "why", text(m.Why), "create", flow(m.Create), "destroy", flow(m.Destroy)))
-	})
+	section(w, "memory", l.Memory, func(name string, m *Memory) { w.line("  %s: {%s}", name, pairs(m.facts()...)) })
 	section(w, "functions", l.Functions, w.function)
 	return w.Bytes()
 }
@@ -149,24 +143,37 @@ func (w *writer) params(params []Param) {
 func (w *writer) function(name string, f *Function) {
 	w.line("  %s:", name)
 	w.line("    returns: %s", text(f.Returns.String()))
-	for _, p := range [][2]string{
-		{"node", text(f.Node)}, {"link", f.Link}, {"sync", string(f.Sync)},
-		{"stream", f.Stream}, {"default", f.Default}, {"after", flow(f.After)}, {"marks", flow(f.Marks)},
-		{"reads", flow(f.Reads)}, {"sets", table(f.Sets, scalar)}, {"bound", string(f.Bound)}, {"lookup", f.Lookup},
-		{"fails", string(f.Fails)}, {"undocumented", flag(f.Undocumented)}, {"variadic", flag(f.Variadic)},
-	} {
-		if p[1] != "" {
-			w.line("    %s: %s", p[0], p[1])
+	for kv := append([]string{"node", text(f.Node), "link", f.Link}, f.facts()...); len(kv) > 0; kv = kv[2:] {
+		if kv[1] != "" {
+			w.line("    %s: %s", kv[0], kv[1])
 		}
-	}
-	if in := f.Instead; in != nil {
-		w.line("    instead: {%s}", pairs("of", text(in.Of), "since", nonzero(in.Since), "thread", flag(in.Thread)))
 	}
 	if a := f.Answer; a != nil {
 		w.line("    answer: {%s}", pairs("name_of", a.NameOf, "text_of", a.TextOf, "otherwise", a.Otherwise,
 			"set", table(a.Set, scalar), "returns", scalar(a.Returns), "own", flag(a.Own)))
 	}
 	w.params(f.Params)
+}
+
+// facts are what is said of a function beside its types, as keys and values.
+func (f *Function) facts() []string {
+	instead := ""
+	if in := f.Instead; in != nil {
+		instead = "{" + pairs("of", text(in.Of), "since", nonzero(in.Since), "thread", flag(in.Thread)) + "}"
+	}
+	return []string{"sync", string(f.Sync), "stream", f.Stream, "default", f.Default, "after", flow(f.After), "marks", flow(f.Marks),
+		"reads", flow(f.Reads), "sets", table(f.Sets, scalar), "bound", string(f.Bound), "lookup", f.Lookup, "instead", instead,
+		"fails", string(f.Fails), "undocumented", flag(f.Undocumented), "variadic", flag(f.Variadic)}
+}
+
+func (h *Handle) facts() []string {
+	return []string{"of", h.Of, "order", h.Order, "owner", h.Owner, "lasting", flag(h.Lasting), "undecided", flag(h.Undecided), "why", text(h.Why),
+		"create", flow(h.Create), "destroy", flow(h.Destroy), "get", flow(h.Get), "retain", flow(h.Retain),
+		"fixed", table(h.Fixed, decimal), "states", table(h.States, text)}
+}
+
+func (m *Memory) facts() []string {
+	return []string{"owner", m.Owner, "why", text(m.Why), "create", flow(m.Create), "destroy", flow(m.Destroy)}
 }
 
 func (m *Meaning) pairs() []string {
