@@ -189,8 +189,13 @@ func ReadAnnotations(file string, data []byte) (*Annotations, error) {
 }
 
 // unused finds notes on what is not there.
-func (a *Annotations) unused(l *api.Library) error {
+func (a *Annotations) unused(l *api.Library, used map[*Rule]bool) error {
 	var errs []error
+	for i := range a.Rules {
+		if !used[&a.Rules[i]] {
+			errs = append(errs, a.src.Errorf(yamlx.Index("rules", i), "no parameter and no field is of this kind: the rule says nothing"))
+		}
+	}
 	miss := func(path, kind, name string, known []string) {
 		errs = append(errs, a.src.UnknownKey(path, kind, name, known))
 	}

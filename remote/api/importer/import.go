@@ -141,7 +141,7 @@ func Import(in Input) (*Result, error) {
 	sortAll(lib)
 	slices.Sort(res.NotExported)
 	slices.Sort(res.LeftOut)
-	if err := a.unused(lib); err != nil {
+	if err := a.unused(lib, m.used); err != nil {
 		return nil, err
 	}
 	return res, nil

@@ -14,9 +14,12 @@ type meaner struct {
 	lib            *api.Library
 	comments       map[string]map[string]remark
 	contradictions []string
+	// used are the rules that have applied to something.
+	used map[*Rule]bool
 }
 
 func (m *meaner) all() {
+	m.used = map[*Rule]bool{}
 	m.notedHandles()
 	for i := range m.lib.Functions {
 		name, f := m.lib.Functions[i].Key, &m.lib.Functions[i].Value
@@ -101,7 +104,8 @@ func (m *meaner) one(owner, name string, t api.Type, to *api.Meaning, said remar
 	}
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
-		if r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) && (r.When == "" || r.When == to.Dir) {
+		if r.applies(owner, name, t, said) && (r.When == "" || r.When == to.Dir) {
+			m.used[r] = true
 			said := r.Meaning
 			if r.Corrects { // taken already where it can be
 				said.Dir = ""
@@ -128,7 +132,7 @@ func (m *meaner) corrected(owner, name string, t api.Type, said remark) api.Dire
 	target, _ := m.lib.Target(t)
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
-		if r.Corrects && !(target.IsConst() && r.Dir != api.In) && r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text) {
+		if r.Corrects && !(target.IsConst() && r.Dir != api.In) && r.applies(owner, name, t, said) {
 			return r.Dir
 		}
 	}
@@ -139,10 +143,16 @@ func (m *meaner) corrected(owner, name string, t api.Type, said remark) api.Dire
 func (m *meaner) callback(owner, name string, t api.Type, to *api.Meaning) {
 	for i := range m.note.Rules {
 		r := &m.note.Rules[i]
-		if to.Calls == nil && r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.re == nil {
-			to.Calls = r.Calls
+		if to.Calls == nil && r.Calls != nil && r.applies(owner, name, t, remark{}) {
+			to.Calls, m.used[r] = r.Calls, true
 		}
 	}
+}
+
+// applies reports whether a rule is about a parameter or field, but for the
+// direction that it may ask for.
+func (r *Rule) applies(owner, name string, t api.Type, said remark) bool {
+	return r.Functions.allows(owner) && r.Params.allows(name) && r.Types.allows(t.String()) && r.Says.allows(said.text)
 }
 
 // merge takes what a rule says where nothing is said yet. Lengths and what
