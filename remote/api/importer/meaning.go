@@ -194,7 +194,9 @@ func (m *meaner) handles() {
 			}
 		}
 		m.getters(name, h)
-		h.Undecided = len(h.Create) == 0 && h.Why == "" || len(h.Destroy) == 0 && h.Owner == "" && !h.Lasting && h.Why == ""
+		// A note may say, by an empty list, that nothing ends one.
+		ends := len(h.Destroy) > 0 || own.Destroy != nil || h.Owner != "" || h.Lasting
+		h.Undecided = h.Why == "" && (len(h.Create) == 0 || !ends)
 	}
 }
 
