@@ -45,6 +45,8 @@ tiny_status tiny_end_node(tiny_const_node n);
 tiny_status tiny_later(tiny_call call, void *user);
 tiny_status tiny_number(tiny_session s, const tiny_word *w, tiny_ticket t);
 tiny_status tiny_find(const char *name, void **to);
+/** @param[out] each what each points to is written, and the addresses are not */
+tiny_status tiny_batch(tiny_session s, float *const *each, size_t n);
 `
 
 const streamNotes = `schema: 1
@@ -80,6 +82,7 @@ rules:
   - {functions: "tiny_copy.*", params: to, dir: in, as: array, of: either, through: out, count: n, by: itself, each: sizes, kept: true}
   - {params: sizes, as: array, count: n}
   - {functions: "tiny_zero.*", params: to, as: device}
+  - {params: each, dir: out, corrects: true, as: array, of: device, count: n}
   - {params: value, as: undecided, why: nothing says where it is}
   - {types: "const tiny_(task|word) \\*", as: one}
   - {types: "const char \\*", as: string}
@@ -128,6 +131,8 @@ func TestConductIsImported(t *testing.T) {
 		"  tiny_zero:\n    returns: tiny_status\n    sync: queue\n    stream: legacy\n    reads: [thread.device]\n    bound: memory\n",
 		// A class that has no stream takes none from a rule.
 		"  tiny_create:\n    returns: tiny_status\n    sync: wait\n    reads: [thread.device]\n    params:\n      - {name: s, type: \"tiny_stream *\", dir: out, as: one}\n",
+		// A direction that const forbids is none.
+		"{name: each, type: \"float *const *\", dir: in, as: array, of: device, count: \"n\"}",
 		"    sets: {s.stream: t}\n", "    lookup: name\n", "{name: call, type: tiny_call, calls: {from: caller, with: user}}",
 		"{name: value, type: \"const float *\", dir: in, as: undecided, why: \"nothing says where it is\"}",
 	} {
@@ -146,8 +151,8 @@ func TestConductIsImported(t *testing.T) {
 // Notes that say something of nothing, or what cannot be, are errors at their line.
 func TestNotesThatApplyToNothing(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{`{params: value, as: undecided`, `{params: valve, as: undecided`, "notes.yaml:34:5: no parameter and no field is of this kind: the rule says nothing"},
-		{`params: call, calls: {from: library, many`, `params: cull, calls: {from: library, many`, "notes.yaml:39:5: no parameter and no field"},
+		{`{params: value, as: undecided`, `{params: valve, as: undecided`, "notes.yaml:35:5: no parameter and no field is of this kind: the rule says nothing"},
+		{`params: call, calls: {from: library, many`, `params: cull, calls: {from: library, many`, "notes.yaml:40:5: no parameter and no field"},
 		{`{functions: "tiny_set_stream", sets`, `{functions: "tiny_sat_stream", sets`, "notes.yaml:19:5: no function of the library matches"},
 		{"ending: _spt", "ending: _sqt", "notes.yaml:17:9: no function of the library ends in _sqt"},
 		{"choices: {tiny_word: kind}", "choices: {tiny_ward: kind}", `unknown record "tiny_ward": did you mean "tiny_word"?`},
