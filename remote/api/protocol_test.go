@@ -350,3 +350,31 @@ func TestBound(t *testing.T) {
 		t.Errorf("%d calls are bound to the caller's machine, and 37 were", len(bound))
 	}
 }
+
+// What is read through a pointer that C lets write is known here: comments call
+// many an output an input, and its contents would never come back.
+func TestWhatIsReadAndCouldBeWritten(t *testing.T) {
+	known := regexp.MustCompile(`^(` + strings.Join([]string{
+		`MIOpen:miopenGetRNN(Hidden|Input)TensorSize:xDesc`,
+		`amd_smi:.*:(cper_buffer|r_mask|processor_handles|processor_count|dfc_ctrl)`,
+		`amdhip64:.*:(launchParamsList|resources|libraryOptions|libraryOptionValues|options|optionValues|mapInfoList|opList|paramArray|device_arr)`,
+		`amdhip64:hip(Drv)?(Graph.*SetParams:p?[nN]odeParams|PointerGetAttributes:(attributes|data)|MemRangeGetAttributes:(data|data_sizes|attributes))`,
+		`amdhip64:(__hipRegisterManagedVar:init_value|hipLinkAddData:data|hipMemPoolGetAccess:location|hipMemPoolImportPointer:export_data|hipMemPoolSetAttribute:value)`,
+		`amdhip64:hip(Memcpy3DPeer(Async)?:p|MemcpyBatchAsync:(dsts|srcs|sizes)|MipmappedArrayCreate:pMipmappedArrayDesc|StreamUpdateCaptureDependencies:dependencies|TexRefSetBorderColor:pBorderColor)`,
+		`hipfft:hipfft.*(Many|Many64|SetGPUs):(n|inembed|onembed|gpus)`,
+		`hiprtc:hiprtcLink.*:(image|options_ptr|option_values|option_ptr|option_vals_pptr)`,
+		`rocblas:rocblas_pointer_to_mode:ptr`,
+		`rocfft:rocfft_execute:(in|out)_buffer`,
+	}, "|") + `)$`)
+	for _, l := range all(t) {
+		s := newScope(l)
+		for _, f := range l.Functions {
+			for _, p := range f.Value.Params {
+				at := l.Name + ":" + f.Key + ":" + p.Name
+				if (p.As == One || p.As == Array || p.As == Either) && p.Dir == In && !s.resolve(p.Type).Pointee().IsConst() && !known.MatchString(at) {
+					t.Errorf("%s of type %s is only read", at, p.Type)
+				}
+			}
+		}
+	}
+}
