@@ -70,6 +70,7 @@ func TestStubs(t *testing.T) {
 	s := withStubs(t)
 	t.Run("size", s.size)
 	t.Run("find_package", s.findPackage)
+	t.Run("descriptions", s.descriptions)
 	t.Run("records", s.records)
 	t.Run("text stubs alone", s.textStubs)
 	t.Run("HIP for a Mac", s.hipForMac)
