@@ -15,7 +15,7 @@ import (
 type Conduct struct {
 	// Stream is where the work of a call that queues is put, or what a call
 	// that drains waits for: a path to a stream or an event, or one of the words
-	// [StreamLegacy], [StreamThread], [StreamDevice] and [StreamOwn].
+	// [StreamLegacy], [StreamThread] and [StreamDevice].
 	Stream string `yaml:"stream"`
 	// Default is what a stream that is null means in this call: [StreamThread],
 	// or [StreamLegacy] when it is empty.
@@ -49,8 +49,6 @@ const (
 	StreamThread = "thread"
 	// StreamDevice are all streams of the current device.
 	StreamDevice = "device"
-	// StreamOwn are streams of the library's own: the caller cannot order them.
-	StreamOwn = "own"
 )
 
 // SetInside stands for a new state that no parameter says.
@@ -162,5 +160,5 @@ func splitPath(path string) (name, rest string) {
 }
 
 func isStreamWord(s string) bool {
-	return slices.Contains([]string{StreamLegacy, StreamThread, StreamDevice, StreamOwn}, s)
+	return slices.Contains([]string{StreamLegacy, StreamThread, StreamDevice}, s)
 }
