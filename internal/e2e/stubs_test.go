@@ -73,6 +73,7 @@ func TestStubs(t *testing.T) {
 	t.Run("signatures", s.signatures)
 	t.Run("find_package", s.findPackage)
 	t.Run("language HIP", s.languageHIP)
+	t.Run("descriptions", s.descriptions)
 	t.Run("records", s.records)
 	t.Run("text stubs alone", s.textStubs)
 	t.Run("HIP for a Mac", s.hipForMac)

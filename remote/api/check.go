@@ -37,6 +37,9 @@ func (l *Library) Check() error {
 	for i := range l.Handles {
 		c.handle(&l.Handles[i])
 	}
+	c.threadStates()
+	c.lookups()
+	c.memory()
 	return yamlx.Join(c.errs...)
 }
 
@@ -190,6 +193,9 @@ func (c *checker) record(name string, r *Record) {
 	seen := map[string]bool{}
 	var end int64 // in bits
 	peers := map[string]Type{}
+	for _, f := range c.around(name) {
+		peers[f.Name] = f.Type
+	}
 	for _, f := range r.Fields {
 		peers[f.Name] = f.Type
 	}
@@ -222,8 +228,34 @@ func (c *checker) record(name string, r *Record) {
 			c.errorf(at, "%s does not begin where the union does", fieldName(f))
 		}
 		end = begin + bits
-		c.meaning(at, f.Type, &f.Meaning, peers)
+		c.meaning(at, f.Type, &f.Meaning, peers, len(f.When) > 0)
+		if f.Calls != nil {
+			c.called(at, f.Calls, peers, r.as)
+		}
 	}
+	c.whens(path, r, peers)
+}
+
+var unnamedMember = regexp.MustCompile(`\._[0-9]+$`)
+
+// around are the fields of the record to which those of an unnamed member
+// belong, in C too.
+func (c *checker) around(name string) []Field {
+	place := unnamedMember.FindStringIndex(name)
+	if place == nil || c.records[name[:place[0]]] == nil {
+		return nil
+	}
+	return c.records[name[:place[0]]].Fields
+}
+
+// as is what a field is for.
+func (r *Record) as(name string) As {
+	for i := range r.Fields {
+		if r.Fields[i].Name == name {
+			return r.Fields[i].As
+		}
+	}
+	return ""
 }
 
 func fieldName(f *Field) string {
@@ -291,6 +323,7 @@ func (c *checker) function(item *yamlx.Item[Function]) {
 		c.errorf(path, "sync is missing (%q when nobody has decided)", Unsorted)
 	}
 	c.params(path, f.Params)
+	c.conduct(path, f)
 	c.result(path+".fails", f, f.Fails)
 	if f.Variadic && len(f.Params) == 0 {
 		c.errorf(path, "variadic: C wants a parameter before those of which nothing is known")
@@ -431,24 +464,26 @@ func (c *checker) handle(item *yamlx.Item[Handle]) {
 		c.errorf(path+".lasting", "%s ends: its owner or a function ends it", item.Key)
 	}
 	for _, s := range h.States {
-		if c.enums[s.Value] == nil {
-			c.unknown(yamlx.Field(path+".states", s.Key), "enumeration", s.Value, keysOf(c.enums))
+		if _, ok := c.stateType(s.Value); !ok {
+			c.unknown(yamlx.Field(path+".states", s.Key), "enumeration, number or handle", s.Value, append(keysOf(c.enums), keysOf(c.handles)...))
+		}
+	}
+	for _, v := range h.Fixed {
+		if !cName.MatchString(v.Key) || c.constants[v.Key] != "" || c.known(v.Key) {
+			c.errorf(yamlx.Field(path+".fixed", v.Key), "duplicate or impossible name %q", v.Key)
 		}
 	}
 	if len(h.Create) == 0 && !h.Undecided && len(h.Destroy) > 0 {
 		c.errorf(path, "it is ended and never made: name who makes one in create, or say undecided: true")
 	}
-	for key, functions := range map[string][]string{"create": h.Create, "destroy": h.Destroy} {
-		for i, name := range functions {
-			at := yamlx.Index(path+"."+key, i)
-			f, ok := c.lib.Functions.Get(name)
-			if !ok {
-				c.unknown(at, "function", name, c.lib.Functions.Keys())
-				continue
-			}
-			if !c.deals(&f, item.Key, h, key == "create") {
-				c.errorf(at, "%s has no parameter by which it could %s a %s", name, key, item.Key)
-			}
+	for key, functions := range map[string][]string{"create": h.Create, "destroy": h.Destroy, "get": h.Get, "retain": h.Retain} {
+		c.all(path+"."+key, functions, key+" a "+item.Key, func(f *Function) bool {
+			return key != "destroy" && c.deals(f, item.Key, h, true) || (key == "destroy" || key == "retain") && c.deals(f, item.Key, h, false)
+		})
+	}
+	for i, name := range h.Get {
+		if slices.Contains(h.Create, name) {
+			c.errorf(yamlx.Index(path+".get", i), "%s makes one already, says create", name)
 		}
 	}
 }
@@ -464,7 +499,7 @@ func (c *checker) deals(f *Function, name string, h *Handle, makes bool) bool {
 	}
 	for i := range f.Params {
 		t := c.resolve(f.Params[i].Type)
-		if t.Base == name && (len(t.Pointers) == depth || !makes && len(t.Pointers) == 1) ||
+		if t.Base == name && (len(t.Pointers) == depth || len(t.Pointers) == depth+1) ||
 			h.Of != "void" && t.Base == h.Of && len(t.Pointers) == depth+1 {
 			return true
 		}
@@ -494,7 +529,13 @@ func (c *checker) params(path string, params []Param) {
 	}
 	for i := range params {
 		if good[i] {
-			c.meaning(yamlx.Index(path+".params", i), params[i].Type, &params[i].Meaning, peers)
+			at := yamlx.Index(path+".params", i)
+			c.meaning(at, params[i].Type, &params[i].Meaning, peers, false)
+			if params[i].Calls != nil {
+				c.called(at, params[i].Calls, peers, func(name string) As {
+					return params[slices.IndexFunc(params, func(p Param) bool { return p.Name == name })].As
+				})
+			}
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Expr is a length in terms of the other parameters of a call, or the other
 // fields of a record: whole numbers, names, *name for what an integer pointer
-// points to, name.field for a field of a record that is passed or pointed to,
+// points to, name.field for a field of a record that is passed or pointed to or
+// for what a handle remembers,
 // sizeof(type), sizes(name) for the size that the value of an enumeration of
 // attributes has, max(a, b), min(a, b), and + - * / with parentheses.
 type Expr struct {

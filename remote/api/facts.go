@@ -12,14 +12,22 @@ type Fact struct {
 	Value      int64
 }
 
-// Facts lists the value of every constant of a library, the size and alignment of
-// every record, and the offset of every field that has one, in the words of the
-// library's own headers. Bit-fields have none that C could ask for.
+// Facts lists the value of every constant of a library and of every handle that
+// is one, the size and alignment of every record, and the offset of every field
+// that has one, in the words of the library's own headers. Bit-fields have none
+// that C could ask for.
 func Facts(l *Library) []Fact {
-	return FactsIn(l, func(name string) string { return l.spelled(name) })
+	out := FactsIn(l, func(name string) string { return l.spelled(name) })
+	for i := range l.Handles {
+		for _, v := range l.Handles[i].Value.Fixed {
+			out = append(out, Fact{"(long long)" + v.Key, v.Value})
+		}
+	}
+	return out
 }
 
-// FactsIn is [Facts] with the records' names spelled by the caller.
+// FactsIn is [Facts] of constants and records, with the records' names spelled by
+// the caller.
 func FactsIn(l *Library, spelled func(name string) string) []Fact {
 	s := newScope(l)
 	var out []Fact

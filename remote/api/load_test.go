@@ -65,7 +65,7 @@ functions:
       - {name: what, type: attribute}
       - {name: value, type: "void *", dir: out, as: array, bytes: sizes(what)}
       - {name: p, type: "const pair *", dir: in, as: array, count: n}
-      - {name: done, type: small_done}
+      - {name: done, type: small_done, calls: {from: caller}}
       - {name: where, type: address, as: device}
   small_name:
     returns: "const char *"

@@ -193,6 +193,12 @@ func (l *Library) Enum(name string) (*Enum, bool) {
 	return e, e != nil
 }
 
+// Handle finds a handle, in the library or those that it uses.
+func (l *Library) Handle(name string) (*Handle, bool) {
+	h := l.scope().handles[name]
+	return h, h != nil
+}
+
 // Record finds a record, in the library or those that it uses.
 func (l *Library) Record(name string) (*Record, bool) {
 	r := l.scope().records[name]

@@ -21,6 +21,9 @@ type Library struct {
 	// Nodes are the version nodes of the ELF symbols, the oldest first. A
 	// library without any exports unversioned symbols.
 	Nodes []string `yaml:"nodes" sm:"unique"`
+	// Thread are names for what the library remembers of each thread of a
+	// program, with their types: the current device, the last error.
+	Thread yamlx.Ordered[Type] `yaml:"thread"`
 
 	// Aliases are further names of types.
 	Aliases   yamlx.Ordered[Type]     `yaml:"aliases"`
@@ -28,6 +31,8 @@ type Library struct {
 	Handles   yamlx.Ordered[Handle]   `yaml:"handles"`
 	Records   yamlx.Ordered[Record]   `yaml:"records"`
 	Callbacks yamlx.Ordered[Callback] `yaml:"callbacks"`
+	// Memory are the kinds of memory that the library hands out.
+	Memory    yamlx.Ordered[Memory]   `yaml:"memory"`
 	Functions yamlx.Ordered[Function] `yaml:"functions" sm:"required"`
 
 	src *yamlx.Source
@@ -67,6 +72,9 @@ type Status struct {
 	Unavailable string `yaml:"unavailable" sm:"required"`
 	// Invalid is what a call answers to a null pointer where it needs another.
 	Invalid string `yaml:"invalid"`
+	// Remembered is the state of the thread that a call which fails changes to
+	// its status.
+	Remembered string `yaml:"remembered"`
 }
 
 // Enum is an enumeration.
@@ -92,21 +100,40 @@ type Handle struct {
 	// points to a handle, or by their result) and that end one.
 	Create  []string `yaml:"create" sm:"unique"`
 	Destroy []string `yaml:"destroy" sm:"unique"`
-	// Owner is the handle with which this one ends, when nothing ends it alone.
+	// Get name the functions that hand out one that is there already, Retain
+	// those after which it has to be ended once more.
+	Get    []string `yaml:"get" sm:"unique"`
+	Retain []string `yaml:"retain" sm:"unique"`
+	// Owner is the handle with which this one ends at the latest.
 	Owner string `yaml:"owner"`
+	// Order says that the handle is a place in the order of work: a stream, or
+	// an event in one.
+	Order string `yaml:"order" sm:"enum=stream|event"`
+	// Fixed are values that need no function: hipStreamPerThread, which is 2.
+	Fixed yamlx.Ordered[int64] `yaml:"fixed"`
 	// Lasting says that nothing ends one: it lives as long as the process, or
 	// until the library is shut down.
 	Lasting bool `yaml:"lasting"`
 	// Undecided says that nobody has said yet who makes and ends one.
 	Undecided bool `yaml:"undecided"`
+	// Why gives the reason of what is not as it should be: that nothing makes
+	// one, or ends it, or that it is undecided.
+	Why string `yaml:"why"`
 	// States are names for what a handle remembers and what decides how other
-	// calls are meant: rocBLAS's pointer_mode. The value is the enumeration.
+	// calls are meant: rocBLAS's pointer_mode, its stream. The value is the
+	// type: an enumeration, a number or a handle.
 	States yamlx.Ordered[string] `yaml:"states"`
 }
 
 // Record is a structure or union with a layout.
 type Record struct {
 	Union bool `yaml:"union"`
+	// By names the field of a union, with which all others begin, that says
+	// which of them is meant.
+	By string `yaml:"by"`
+	// Passed says that a value is made to be handed to another process, where
+	// the same library knows it: an IPC handle.
+	Passed bool `yaml:"passed"`
 	// Tag says that the headers know the name only behind struct or union.
 	Tag bool `yaml:"tag"`
 	// Packed says that fields stand without gaps.
@@ -128,6 +155,9 @@ type Field struct {
 	Bit     int   `yaml:"bit" sm:"min=0,max=7"`
 	Bits    int   `yaml:"bits" sm:"min=0,max=64"`
 	Meaning `yaml:",inline"`
+	// When are the values for which the field is meant: in a union those of
+	// what decides it, in a structure those of the field that By names.
+	When []string `yaml:"when" sm:"unique"`
 }
 
 // Callback is a type of pointers to functions.
@@ -145,7 +175,13 @@ type Function struct {
 	Link    string `yaml:"link" pattern:"^[A-Za-z_][A-Za-z0-9_]*$"`
 	Returns Type   `yaml:"returns" sm:"required"`
 	// Sync says what a caller may rely on when the call returns.
-	Sync Sync `yaml:"sync"`
+	Sync    Sync `yaml:"sync"`
+	Conduct `yaml:",inline"`
+	// Lookup names the parameter in which the caller names a function of the
+	// library, to be given its address.
+	Lookup string `yaml:"lookup"`
+	// Instead says which name finds this function, when it is not its own.
+	Instead *Instead `yaml:"instead"`
 	// Fails is what the function returns when it cannot do its work: a value of
 	// an enumeration, a number, or zero for all bits zero. Without it a function
 	// that returns a status answers the library's Unavailable.
@@ -168,22 +204,40 @@ type Param struct {
 }
 
 // Meaning says what a pointer is for. Nothing of it is set for what is no
-// pointer, for a handle and for a callback.
+// pointer and for a handle; of a callback only Calls, of a union only By.
 type Meaning struct {
 	// Dir is the direction of what is pointed to.
 	Dir Direction `yaml:"dir"`
 	As  As        `yaml:"as"`
 	// Of is As for what is pointed to, when that is a pointer again.
 	Of As `yaml:"of"`
+	// Through is the direction of what those pointers point to; in when nothing
+	// is said.
+	Through Direction `yaml:"through"`
 	// Count is the number of elements of an array, Bytes its size.
 	Count Expr `yaml:"count"`
 	Bytes Expr `yaml:"bytes"`
-	// By names what decides where an either points: a parameter of the call, or
-	// a state of a handle (handle.pointer_mode).
+	// By names what decides where an either points, or which field of a union is
+	// meant: a parameter of the call, a state of a handle (handle.pointer_mode),
+	// or [ByItself].
 	By string `yaml:"by"`
+	// Each names an array of numbers, as many as there are pointers in this
+	// one: the size in bytes of what each points to.
+	Each string `yaml:"each"`
 	// Optional pointers may be null.
 	Optional bool `yaml:"optional"`
+	// Kept says that the library remembers the address, or those in the record
+	// that it points to, and looks there after the call.
+	Kept bool `yaml:"kept"`
+	// Why gives the reason of what is undecided, or has no length.
+	Why string `yaml:"why"`
+	// Calls says how a callback is called; nil when nobody has said it.
+	Calls *Calls `yaml:"calls"`
 }
+
+// ByItself is said of an either whose address tells where it is: what the
+// library has handed out is its own, all else the caller's.
+const ByItself = "itself"
 
 // Answer is what a client answers without its library. Exactly one of
 // NameOf, TextOf, Set and Own is used.
@@ -244,6 +298,8 @@ const (
 	// Local is memory of the library's own that the caller may read and not
 	// free.
 	Local As = "local"
+	// Unused is what the library does not look at.
+	Unused As = "unused"
 	// Undecided: nobody has said yet. Stubs can be made, a protocol cannot.
 	Undecided As = "undecided"
 )
@@ -251,7 +307,7 @@ const (
 // Values implements yamlx.Enum.
 func (As) Values() []string {
 	return []string{string(One), string(Array), string(Text), string(Device), string(Either), string(Host),
-		string(Token), string(Symbol), string(Image), string(Arguments), string(Local), string(Undecided)}
+		string(Token), string(Symbol), string(Image), string(Arguments), string(Local), string(Unused), string(Undecided)}
 }
 
 // Sync says when a call's work is done.

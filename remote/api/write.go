@@ -32,22 +32,23 @@ func (l *Library) Bytes() []byte {
 		w.line("uses: %s", flow(l.Uses))
 	}
 	w.line("status: {%s}", pairs("type", l.Status.Type, "success", l.Status.Success,
-		"unavailable", l.Status.Unavailable, "invalid", l.Status.Invalid))
+		"unavailable", l.Status.Unavailable, "invalid", l.Status.Invalid, "remembered", l.Status.Remembered))
 	if len(l.Nodes) > 0 {
 		w.line("nodes: %s", flow(l.Nodes))
 	}
+	if len(l.Thread) > 0 {
+		w.line("thread: %s", table(l.Thread, func(t Type) string { return text(t.String()) }))
+	}
 	section(w, "aliases", l.Aliases, func(name string, t *Type) { w.line("  %s: %s", name, text(t.String())) })
 	section(w, "enums", l.Enums, w.enum)
-	section(w, "handles", l.Handles, func(name string, h *Handle) {
-		w.line("  %s: {%s}", name, pairs("of", h.Of, "owner", h.Owner, "lasting", flag(h.Lasting), "undecided", flag(h.Undecided), "create", flow(h.Create),
-			"destroy", flow(h.Destroy), "states", table(h.States, func(s string) string { return s })))
-	})
+	section(w, "handles", l.Handles, func(name string, h *Handle) { w.line("  %s: {%s}", name, pairs(h.facts()...)) })
 	section(w, "records", l.Records, w.record)
 	section(w, "callbacks", l.Callbacks, func(name string, c *Callback) {
 		w.line("  %s:", name)
 		w.line("    returns: %s", text(c.Returns.String()))
 		w.params(c.Params)
 	})
+	section(w, "memory", l.Memory, func(name string, m *Memory) { w.line("  %s: {%s}", name, pairs(m.facts()...)) })
 	section(w, "functions", l.Functions, w.function)
 	return w.Bytes()
 }
@@ -90,7 +91,7 @@ func (w *writer) enum(name string, e *Enum) {
 		}
 	}
 	if len(e.Sizes) > 0 {
-		w.line("    sizes: %s", table(e.Sizes, func(n int64) string { return strconv.FormatInt(n, 10) }))
+		w.line("    sizes: %s", table(e.Sizes, decimal))
 	}
 }
 
@@ -98,6 +99,12 @@ func (w *writer) record(name string, r *Record) {
 	w.line("  %s:", name)
 	if r.Union {
 		w.line("    union: true")
+	}
+	if r.By != "" {
+		w.line("    by: %s", text(r.By))
+	}
+	if r.Passed {
+		w.line("    passed: true")
 	}
 	if r.Tag {
 		w.line("    tag: true")
@@ -118,7 +125,7 @@ func (w *writer) record(name string, r *Record) {
 			bit = strconv.Itoa(f.Bit)
 		}
 		w.line("      - {%s}", pairs(append([]string{"name", f.Name, "type", text(f.Type.String()),
-			"offset", strconv.FormatInt(f.Offset, 10), "bit", bit, "bits", nonzero(f.Bits)}, f.Meaning.pairs()...)...))
+			"offset", strconv.FormatInt(f.Offset, 10), "bit", bit, "bits", nonzero(f.Bits)}, append(f.Meaning.pairs(), "when", flow(f.When))...)...))
 	}
 }
 
@@ -136,24 +143,49 @@ func (w *writer) params(params []Param) {
 func (w *writer) function(name string, f *Function) {
 	w.line("  %s:", name)
 	w.line("    returns: %s", text(f.Returns.String()))
-	for _, p := range [][2]string{
-		{"node", text(f.Node)}, {"link", f.Link}, {"sync", string(f.Sync)},
-		{"fails", string(f.Fails)}, {"undocumented", flag(f.Undocumented)}, {"variadic", flag(f.Variadic)},
-	} {
-		if p[1] != "" {
-			w.line("    %s: %s", p[0], p[1])
+	for kv := append([]string{"node", text(f.Node), "link", f.Link}, f.facts()...); len(kv) > 0; kv = kv[2:] {
+		if kv[1] != "" {
+			w.line("    %s: %s", kv[0], kv[1])
 		}
 	}
 	if a := f.Answer; a != nil {
 		w.line("    answer: {%s}", pairs("name_of", a.NameOf, "text_of", a.TextOf, "otherwise", a.Otherwise,
-			"set", table(a.Set, func(s yamlx.Scalar) string { return scalar(s) }), "returns", scalar(a.Returns), "own", flag(a.Own)))
+			"set", table(a.Set, scalar), "returns", scalar(a.Returns), "own", flag(a.Own)))
 	}
 	w.params(f.Params)
 }
 
+// facts are what is said of a function beside its types, as keys and values.
+func (f *Function) facts() []string {
+	instead := ""
+	if in := f.Instead; in != nil {
+		instead = "{" + pairs("of", text(in.Of), "since", nonzero(in.Since), "thread", flag(in.Thread)) + "}"
+	}
+	return []string{"sync", string(f.Sync), "stream", f.Stream, "default", f.Default, "after", flow(f.After), "marks", flow(f.Marks),
+		"reads", flow(f.Reads), "sets", table(f.Sets, scalar), "bound", string(f.Bound), "lookup", f.Lookup, "instead", instead,
+		"fails", string(f.Fails), "undocumented", flag(f.Undocumented), "variadic", flag(f.Variadic)}
+}
+
+func (h *Handle) facts() []string {
+	return []string{"of", h.Of, "order", h.Order, "owner", h.Owner, "lasting", flag(h.Lasting), "undecided", flag(h.Undecided), "why", text(h.Why),
+		"create", flow(h.Create), "destroy", flow(h.Destroy), "get", flow(h.Get), "retain", flow(h.Retain),
+		"fixed", table(h.Fixed, decimal), "states", table(h.States, text)}
+}
+
+func (m *Memory) facts() []string {
+	return []string{"owner", m.Owner, "why", text(m.Why), "create", flow(m.Create), "destroy", flow(m.Destroy)}
+}
+
 func (m *Meaning) pairs() []string {
-	return []string{"dir", string(m.Dir), "as", string(m.As), "of", string(m.Of), "count", text(m.Count.String()),
-		"bytes", text(m.Bytes.String()), "by", text(m.By), "optional", flag(m.Optional)}
+	return []string{"dir", string(m.Dir), "as", string(m.As), "of", string(m.Of), "through", string(m.Through), "count", text(m.Count.String()),
+		"bytes", text(m.Bytes.String()), "by", text(m.By), "each", text(m.Each), "optional", flag(m.Optional), "kept", flag(m.Kept), "why", text(m.Why), "calls", m.Calls.flow()}
+}
+
+func (c *Calls) flow() string {
+	if c == nil {
+		return ""
+	}
+	return "{" + pairs("from", string(c.From), "many", flag(c.Many), "with", text(c.With), "holds", flag(c.Holds), "silent", flag(c.Silent)) + "}"
 }
 
 // pairs joins keys and values, without those whose value is empty.
@@ -188,6 +220,8 @@ func flow(items []string) string {
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func flag(b bool) string {
 	if b {
@@ -230,43 +264,4 @@ func text(s string) string {
 		return s
 	}
 	return strconv.Quote(s)
-}
-
-// Undecided lists, sorted, what nobody has decided yet: function and parameter,
-// record and field, or handle.
-func (l *Library) Undecided() []string {
-	var out []string
-	each := func(owner, name string, m *Meaning) {
-		if m.As == Undecided || m.Of == Undecided {
-			out = append(out, owner+": "+name)
-		}
-	}
-	for i := range l.Functions {
-		f := &l.Functions[i]
-		if f.Value.Sync == Unsorted {
-			out = append(out, f.Key+": sync")
-		}
-		for j := range f.Value.Params {
-			each(f.Key, f.Value.Params[j].Name, &f.Value.Params[j].Meaning)
-		}
-	}
-	for i := range l.Callbacks {
-		for j := range l.Callbacks[i].Value.Params {
-			p := &l.Callbacks[i].Value.Params[j]
-			each(l.Callbacks[i].Key, p.Name, &p.Meaning)
-		}
-	}
-	for i := range l.Records {
-		for j := range l.Records[i].Value.Fields {
-			f := &l.Records[i].Value.Fields[j]
-			each(l.Records[i].Key, f.Name, &f.Meaning)
-		}
-	}
-	for i := range l.Handles {
-		if l.Handles[i].Value.Undecided {
-			out = append(out, l.Handles[i].Key+": create and destroy")
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"regexp"
+	"strconv"
 
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/remote/api"
@@ -42,13 +43,26 @@ type Annotations struct {
 	// into: pointers to them are handles.
 	Opaque []string `yaml:"opaque" sm:"unique"`
 	// Creates and Destroys match functions that make and end handles.
+	// Gets those that hand out one that is there already.
 	Creates  Pattern `yaml:"creates"`
 	Destroys Pattern `yaml:"destroys"`
+	Gets     Pattern `yaml:"gets"`
 	// Handles says it of single handles; it wins.
 	Handles map[string]HandleNote `yaml:"handles"`
 	Enums   map[string]EnumNote   `yaml:"enums"`
 	// Sync are tried in order, the first that matches a function's name holds.
 	Sync []SyncRule `yaml:"sync"`
+	// Conduct are tried in order, each says what is not said yet.
+	Conduct []ConductRule `yaml:"conduct"`
+	// Found says which functions are found by other names than their own.
+	Found []InsteadRule `yaml:"found"`
+	// Thread and Memory stand in the description as they are.
+	Thread yamlx.Ordered[api.Type]   `yaml:"thread"`
+	Memory yamlx.Ordered[api.Memory] `yaml:"memory"`
+	// Passed are records that are made for other processes.
+	Passed []string `yaml:"passed" sm:"unique"`
+	// Choices maps unions to the field that says which of them is meant.
+	Choices map[string]string `yaml:"choices"`
 	// Fails maps types that functions return, other than the status, to what is
 	// returned when a call cannot be done.
 	Fails map[string]yamlx.Scalar `yaml:"fails"`
@@ -56,7 +70,7 @@ type Annotations struct {
 	Rules     []Rule                  `yaml:"rules"`
 	Functions map[string]FunctionNote `yaml:"functions"`
 	// Records says what fields are for: record, field.
-	Records map[string]map[string]Note `yaml:"records"`
+	Records map[string]map[string]FieldNote `yaml:"records"`
 
 	src *yamlx.Source
 }
@@ -104,6 +118,11 @@ type HandleNote struct {
 	Lasting bool                  `yaml:"lasting"`
 	Destroy []string              `yaml:"destroy"`
 	States  yamlx.Ordered[string] `yaml:"states"`
+	Get     []string              `yaml:"get"`
+	Retain  []string              `yaml:"retain"`
+	Order   string                `yaml:"order"`
+	Fixed   yamlx.Ordered[int64]  `yaml:"fixed"`
+	Why     string                `yaml:"why"`
 }
 
 // EnumNote adds to an enumeration what no header says.
@@ -128,7 +147,9 @@ type Rule struct {
 	Types     Pattern       `yaml:"types"`
 	Says      Pattern       `yaml:"says"`
 	When      api.Direction `yaml:"when"`
-	Note      `yaml:",inline"`
+	// Corrects says that the direction that the comment gives is wrong.
+	Corrects bool `yaml:"corrects"`
+	Note     `yaml:",inline"`
 }
 
 // Note is what is said of a pointer.
@@ -136,10 +157,20 @@ type Note struct {
 	api.Meaning `yaml:",inline"`
 }
 
+// FieldNote is what is said of a field: of its name, or of its place among the
+// fields for one without a name.
+type FieldNote struct {
+	api.Meaning `yaml:",inline"`
+	When        []string `yaml:"when"`
+}
+
 // FunctionNote is what is said of a function.
 type FunctionNote struct {
-	Link         string          `yaml:"link"`
-	Sync         api.Sync        `yaml:"sync"`
+	Link         string   `yaml:"link"`
+	Sync         api.Sync `yaml:"sync"`
+	api.Conduct  `yaml:",inline"`
+	Lookup       string          `yaml:"lookup"`
+	Instead      *api.Instead    `yaml:"instead"`
 	Fails        yamlx.Scalar    `yaml:"fails"`
 	Answer       *api.Answer     `yaml:"answer"`
 	Undocumented bool            `yaml:"undocumented"`
@@ -158,8 +189,13 @@ func ReadAnnotations(file string, data []byte) (*Annotations, error) {
 }
 
 // unused finds notes on what is not there.
-func (a *Annotations) unused(l *api.Library) error {
+func (a *Annotations) unused(l *api.Library, used map[*Rule]bool) error {
 	var errs []error
+	for i := range a.Rules {
+		if !used[&a.Rules[i]] {
+			errs = append(errs, a.src.Errorf(yamlx.Index("rules", i), "no parameter and no field is of this kind: the rule says nothing"))
+		}
+	}
 	miss := func(path, kind, name string, known []string) {
 		errs = append(errs, a.src.UnknownKey(path, kind, name, known))
 	}
@@ -199,7 +235,7 @@ func (a *Annotations) unused(l *api.Library) error {
 		}
 		var known []string
 		for i := range r.Fields {
-			known = append(known, r.Fields[i].Name)
+			known = append(known, noteName(i, r.Fields[i].Name))
 		}
 		for f := range fields {
 			if !contains(known, f) {
@@ -207,7 +243,18 @@ func (a *Annotations) unused(l *api.Library) error {
 			}
 		}
 	}
+	if err := a.unusedConduct(l); err != nil {
+		errs = append(errs, err)
+	}
 	return yamlx.Join(errs...)
+}
+
+// noteName is what a field is called in notes: one without a name by its place.
+func noteName(i int, name string) string {
+	if name == "" {
+		return "_" + strconv.Itoa(i)
+	}
+	return name
 }
 
 func contains(list []string, s string) bool {

@@ -50,7 +50,7 @@ func Import(in Input) (*Result, error) {
 	a := in.Annotations
 	lib := (&api.Library{
 		Schema: 1, Name: a.Library, Summary: a.Summary, Version: in.Version, Origin: in.Origin,
-		File: a.File, Uses: a.Uses, Status: a.Status, Nodes: in.Symbols.Nodes(),
+		File: a.File, Uses: a.Uses, Status: a.Status, Nodes: in.Symbols.Nodes(), Thread: a.Thread, Memory: a.Memory,
 	}).With(in.Used...)
 	b := newBuilder(root, lib, a)
 	res := &Result{Library: lib}
@@ -103,7 +103,7 @@ func Import(in Input) (*Result, error) {
 	}
 	for _, name := range sortedKeys(a.Handles) {
 		for _, s := range a.Handles[name].States {
-			if err := b.need(s.Value); err != nil {
+			if _, err := b.typ(s.Value, ""); err != nil {
 				errs = append(errs, fmt.Errorf("state %s of %s: %w", s.Key, name, err))
 			}
 		}
@@ -141,7 +141,7 @@ func Import(in Input) (*Result, error) {
 	sortAll(lib)
 	slices.Sort(res.NotExported)
 	slices.Sort(res.LeftOut)
-	if err := a.unused(lib); err != nil {
+	if err := a.unused(lib, m.used); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -162,6 +162,7 @@ func sortAll(l *api.Library) {
 	byName(l.Handles)
 	byName(l.Records)
 	byName(l.Callbacks)
+	byName(l.Memory)
 	byName(l.Functions)
 }
 

@@ -112,8 +112,8 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"tiny_close: sync", "tiny_copy: to", "tiny_done: a2", "tiny_each.weigh: a0", "tiny_each: p", "tiny_each: sync", "tiny_number: sync", "tiny_open: sync",
-		"tiny_record: data", "tiny_say: sync", "tiny_thing_t: create and destroy",
+		"tiny_close: sync", "tiny_copy: stream", "tiny_copy: to", "tiny_done: a2", "tiny_each.weigh: a0", "tiny_each: done calls", "tiny_each: p",
+		"tiny_each: sync", "tiny_each: weigh calls", "tiny_number: sync", "tiny_open: sync", "tiny_record: call calls", "tiny_record: data", "tiny_say: sync", "tiny_thing_t: create and destroy",
 	}
 	if got := strings.Join(l.Undecided(), "; "); got != strings.Join(want, "; ") {
 		t.Errorf("undecided: %s\nwant       %s", got, strings.Join(want, "; "))
