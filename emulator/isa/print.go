@@ -40,7 +40,7 @@ func (i *Inst) Name() string {
 }
 
 func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
-	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.packed() && !i.mix() || i.Enc == MAI || i.Enc == MAIX {
+	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.packed() && !i.mix() || i.Enc >= MAI && i.Enc <= MAIScale {
 		b.WriteString(i.text(o))
 		return
 	}
