@@ -49,6 +49,7 @@ type launch struct {
 	host    *host   // nil where the kernel has no hostcalls
 	clock   clock
 	watch   *watcher // of a launch that is checked
+	gws     globalSync
 	lds     uint32
 	private uint32 // bytes of a work-item
 	entry   int32
