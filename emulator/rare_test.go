@@ -361,3 +361,39 @@ KERNEL set(u32 *p, u32 groups) { if (BID == 0 && TID == 0) __builtin_amdgcn_ds_g
 		}
 	}
 }
+
+// Quotients below the normal numbers are rounded once, as everywhere.
+func TestDenormalQuotients(t *testing.T) {
+	const source = `
+KERNEL single(const float *a, const float *b, float *o, u32 n) { u32 i = GID; if (i < n) o[i] = a[i] / b[i]; }
+KERNEL twice(const double *a, const double *b, double *o, u32 n) { u32 i = GID; if (i < n) o[i] = a[i] / b[i]; }
+`
+	modes(t, func(t *testing.T, arch, opt string) {
+		m := loadHIP(t, arch, opt, source, "-fhip-fp32-correctly-rounded-divide-sqrt")
+		rng := rand.New(rand.NewPCG(2, 7))
+		r := launchTest(t, m, "single", func(a, b []byte) {
+			for i := 0; i+4 <= len(a); i += 4 {
+				e := 20 + rng.Uint32N(80)
+				binary.LittleEndian.PutUint32(a[i:], e<<23|rng.Uint32()&0x807fffff)
+				binary.LittleEndian.PutUint32(b[i:], (e+126+rng.Uint32N(25))<<23|rng.Uint32()&0x807fffff)
+			}
+		})
+		for i := range r.n {
+			if got, want := f32(r.got(i)), f32(r.inA(i))/f32(r.inB(i)); got != want {
+				t.Fatalf("%g / %g: %b, want %b", f32(r.inA(i)), f32(r.inB(i)), got, want)
+			}
+		}
+		r = launchTest(t, m, "twice", func(a, b []byte) {
+			for i := 0; i+8 <= len(a); i += 8 {
+				e := 100 + rng.Uint64N(800)
+				binary.LittleEndian.PutUint64(a[i:], e<<52|rng.Uint64()&(1<<63|1<<52-1))
+				binary.LittleEndian.PutUint64(b[i:], (e+1022+rng.Uint64N(53))<<52|rng.Uint64()&(1<<63|1<<52-1))
+			}
+		})
+		for i := range r.n {
+			if got, want := f64(r.got64(i)), f64(r.inA64(i))/f64(r.inB64(i)); got != want {
+				t.Fatalf("%g / %g: %b, want %b", f64(r.inA64(i)), f64(r.inB64(i)), got, want)
+			}
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -117,6 +118,33 @@ func (r *reference) code(v float64, seed uint32, bits uint) (code uint32, nan bo
 	}
 	return sign | uint32(k), false
 }
+
+// wantFMA, wantHalf and halfValue are what the tests of others compare with: with as
+// many bits as it takes, and by the list of all f16.
+func wantFMA(x, y, z float32) float32 {
+	if s := float64(x)*float64(y) + float64(z); s != s || math.IsInf(s, 0) {
+		return float32(s)
+	}
+	p := new(big.Float).SetPrec(1000).SetFloat64(float64(x))
+	p.Mul(p, new(big.Float).SetFloat64(float64(y)))
+	if z != 0 {
+		p.Add(p, new(big.Float).SetFloat64(float64(z)))
+	}
+	r, _ := p.Float32()
+	return r
+}
+
+var half16 = sync.OnceValue(func() *reference { return references()["f16"] })
+
+func wantHalf(v float64) uint16 {
+	code, nan := half16().code(v, 0, 0)
+	if nan {
+		return 0x7e00
+	}
+	return uint16(code)
+}
+
+func halfValue(h uint16) float64 { return half16().value(uint32(h)) }
 
 // scaledCase is one conversion: its builtin, and where it reads and writes.
 type scaledCase struct {
