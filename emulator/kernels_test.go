@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -52,7 +53,9 @@ func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...))
+	path := llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...)
+	isatest.Agrees(t, path, arch)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
