@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator"
-	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
