@@ -49,9 +49,6 @@ func matrixOps(names []string) map[string]*operation {
 			ops[fmt.Sprintf("%s_f32_%dx%dx%d_f8f6f4", stem, s.m, s.n, s.k)] = op
 		}
 	}
-	ops["v_mfma_ld_scale_b32"] = &operation{run: func(w *wave, i *instr) {
-		w.fail(i, "no matrix instruction that takes the scales is behind it")
-	}}
 	return ops
 }
 
