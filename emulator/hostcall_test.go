@@ -151,6 +151,10 @@ KERNEL gone(u32 *out) {
   call(3, (u64)p, 0, 0, 0, 0, 0, 0, 0);
   out[1] = *(volatile u32 *)p;
 }
+KERNEL stale(u32 *out) { __shared__ u32 *q;
+  if (TID == 0) { q = (u32 *)call(3, 0, 64, 0, 0, 0, 0, 0, 0); *q = 7; } SYNC; volatile u32 *p = q; u32 v = 0;
+  if (TID >= 64) v = *p; SYNC; if (TID == 0) call(3, (u64)p, 0, 0, 0, 0, 0, 0, 0); SYNC;
+  if (TID >= 64) v += *p; out[TID] = v; }
 KERNEL strange(u32 service) { call(service, 64, 0, 0, 0, 0, 0, 0, 0); }
 KERNEL unknown() { call(2, 5 << 8 | 1 << 5, 0, 0, 0, 0, 0, 0, 0); }
 `
@@ -250,6 +254,11 @@ func testHostcalls(t *testing.T, m *Module) {
 	}
 	if err := launch("gone", Options{}, u64arg(uint64(po))); !errors.As(err, &f) || !strings.Contains(f.Reason, "nothing is allocated there") {
 		t.Errorf("use after free: %v", err)
+	}
+	// One wave frees what another one has at hand.
+	_, err = m.Launch(t.Context(), "stale", Dim3{1, 1, 1}, Dim3{128, 1, 1}, [][]byte{u64arg(uint64(po))}, Options{Budget: 1e7})
+	if !errors.As(err, &f) || !strings.Contains(f.Reason, "nothing is allocated there") {
+		t.Errorf("use after another wave's free: %v", err)
 	}
 	if err := launch("strange", Options{}, u32arg(1)); err == nil || !strings.Contains(err.Error(), "a function of the host at 0x40") {
 		t.Errorf("a call of the host: %v", err)
