@@ -173,10 +173,16 @@ func (l *launch) prepare(args [][]byte) error {
 	return l.arguments(args)
 }
 
+// maxArguments is what a kernel may have of them, in bytes: far more than compilers allow.
+const maxArguments = 1 << 20
+
 // arguments lays out the kernarg segment and the dispatch packet.
 func (l *launch) arguments(args [][]byte) error {
 	mem := &l.module.dev.mem
 	size := max(l.kernel.KernargSegmentSize, uint64(l.kernel.Descriptor.KernargSize))
+	if size > maxArguments {
+		return fmt.Errorf("%d bytes of arguments: at most %d", size, maxArguments)
+	}
 	var err error
 	if l.kernarg, err = mem.alloc(size, "kernel arguments", false); err != nil {
 		return err

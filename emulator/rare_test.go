@@ -397,3 +397,14 @@ KERNEL twice(const double *a, const double *b, double *o, u32 n) { u32 i = GID; 
 		}
 	})
 }
+
+// What a descriptor asks for is bounded.
+func TestTooManyArguments(t *testing.T) {
+	m := loadHIP(t, "gfx900", "-O2", "KERNEL k(u32 *p) { *p = 1; }")
+	k, _ := m.obj.Kernel("k")
+	k.Descriptor.KernargSize = 0xfffa0008
+	_, err := m.Launch(t.Context(), "k", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(0)}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "4294574088 bytes of arguments: at most 1048576") {
+		t.Errorf("4 GB of arguments: %v", err)
+	}
+}
