@@ -200,7 +200,7 @@ func TestCubes(t *testing.T) {
 		random(a, b)
 		for i := range a {
 			if i%4 == 3 {
-				a[i], b[i] = a[i]&0x80|0x30+a[i]&0x1f, b[i]&0x80|0x00
+				a[i], b[i] = a[i]&0x80|0x30+a[i]&0x1f, b[i]&0x80
 			}
 		}
 	}
