@@ -57,7 +57,7 @@ func floatDots() map[string]*operation {
 	}
 	ops["v_permlane16_swap_b32"] = swap(func(l int) (int, int, bool) { return l + 16, l, l&16 == 0 })
 	ops["v_permlane32_swap_b32"] = swap(func(l int) (int, int, bool) { return (l + 32) & 63, l, l < 32 })
-	for name, f := range map[string]minifloat{"bf16": {8, 7, 127, ieee, 3.3895313892515355e38}, "f16": {5, 10, 15, ieee, 65504}} {
+	for name, f := range map[string]minifloat{"bf16": brainFloat(), "f16": {5, 10, 15, ieee, 65504}} {
 		ops["v_cvt_sr_"+name+"_f32"] = &operation{results: 1, float: 32, run: func(w *wave, i *instr) {
 			a, noise := w.signed32(i, 0), w.vector(&i.src[1], &w.tmp[1])
 			shift := 16 * (i.inst.OpSel() >> 3)

@@ -1,6 +1,9 @@
 package emulator
 
-import "math"
+import (
+	"math"
+	"math/big"
+)
 
 // fma32 is a*b+c rounded once. The product of two f32 is exact in float64; the
 // sum is rounded to odd there, so that rounding it again to f32 is right
@@ -185,6 +188,38 @@ func divScale(f format, s0, den, num uint64) (uint64, bool) {
 		return up(), false
 	}
 	return s0, false
+}
+
+// divFmas is V_DIV_FMAS: a fused multiply-add whose result is scaled where
+// V_DIV_SCALE has said so. It is rounded once, also where scaling makes it denormal.
+func divFmas(f format, in [3]uint64, scaled bool) uint64 {
+	v := math.FMA(f.value(in[0]), f.value(in[1]), f.value(in[2]))
+	if f.bits == 32 {
+		v = float64(fma32(f32(uint32(in[0])), f32(uint32(in[1])), f32(uint32(in[2]))))
+	}
+	if !scaled {
+		return f.bitsOf(v)
+	}
+	by := -f.scale
+	if f.exponent(in[2]) > 1<<(f.bits-2-f.mantissa)-1 {
+		by = f.scale
+	}
+	u := f.bitsOf(math.Ldexp(v, by))
+	if f.exponent(u) > 0 || v == 0 {
+		return u
+	}
+	var x [3]*big.Float
+	for n := range x {
+		x[n] = number(f, in[n]) // finite, as the result is
+	}
+	exact := x[0].Add(x[0].Mul(x[0], x[1]), x[2])
+	exact.SetMantExp(exact, by)
+	if f.bits == 32 {
+		r, _ := exact.Float32()
+		return uint64(u32(r))
+	}
+	r, _ := exact.Float64()
+	return u64(r)
 }
 
 // divFixup is V_DIV_FIXUP: the quotient with the special cases put right.

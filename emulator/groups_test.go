@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -330,7 +331,9 @@ func TestCodeOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+benchSource, "gfx900"))
+	path := llvmtest.HIP(t, prelude+benchSource, "gfx900")
+	isatest.Agrees(t, path, "gfx900")
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // the ready stack and waits until its flag is gone (ROCm device libraries,
 // ockl/src/hostcall_impl.cl and services.cl of ROCm 5.3 to 7.0; the host's side is
 // devhostcall.cpp and devhcmessages.cpp of ROCclr). Here the host is whichever
-// worker ends a turn next.
+// worker ends a turn next. Later libraries have packets of another kind: see phases.
 const (
 	hostHeaderSize  = 24 // next u64, active lanes u64, service u32, control u32
 	hostPayloadSize = 64 * 8 * 8
@@ -36,6 +36,7 @@ type host struct {
 	packets  uint64
 	headers  uint64 // offsets in the buffer
 	payloads uint64
+	phases   *phases // of the later protocol; else nil
 
 	mu       sync.Mutex
 	messages map[uint64]*message
@@ -68,6 +69,9 @@ func newHost(l *launch, waves uint64) (*host, error) {
 	if h.out[1] == nil {
 		h.out[1] = h.out[0]
 	}
+	if l.module.usesPhases() {
+		return h, h.layPhases()
+	}
 	h.headers = hostFixed + hostSignalSize
 	h.payloads = (h.headers + n*hostHeaderSize + 63) &^ 63
 	var err error
@@ -94,6 +98,9 @@ func (h *host) word(off uint64) *uint64 { return word64(h.buffer.data, off) }
 
 // serve handles all packets that are ready, and reports whether there were some.
 func (h *host) serve() (bool, error) {
+	if h.phases != nil {
+		return h.servePhases()
+	}
 	if atomic.LoadUint64(h.word(hostReady)) == 0 {
 		return false, nil
 	}

@@ -18,12 +18,18 @@ import (
 
 // clientSource is the device's side of hostcalls, written anew from the protocol:
 // what the device libraries bring in a bundle.
-const clientSource = `
-struct Packet { u64 next, active; u32 service, control; };
-struct Buffer { Packet *packets; u64 (*slots)[64][8]; u64 bell, free, ready, mask; };
+const clientSource = macros + stacksClient + calledSource
+
+const macros = `
 #define IMPLICIT(n) (((__attribute__((address_space(4))) u64 *)__builtin_amdgcn_implicitarg_ptr())[n])
 #define LOAD(p) __hip_atomic_load(p, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM)
 #define SWAP(p, old, v) __hip_atomic_compare_exchange_strong(p, old, v, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
+`
+
+// stacksClient is the part of ROCm 5.3 to 7.0, phasesClient that of later ones.
+const stacksClient = `
+struct Packet { u64 next, active; u32 service, control; };
+struct Buffer { Packet *packets; u64 (*slots)[64][8]; u64 bell, free, ready, mask; };
 __device__ u64 uniform(u64 v) { u32 lo = __builtin_amdgcn_readfirstlane((u32)v), hi = __builtin_amdgcn_readfirstlane((u32)(v >> 32)); return (u64)hi << 32 | lo; }
 __device__ void push(Buffer *b, u64 *top, u64 p) {
   u64 f = LOAD(top);
@@ -50,6 +56,45 @@ __device__ __attribute__((noinline)) u64 call(u32 service, u64 a0, u64 a1, u64 a
   if (me == low) push(b, &b->free, p + b->mask + 1);
   return v;
 }
+`
+
+const phasesClient = `
+struct Header { u64 active; u32 service; };
+struct Buffer { u32 *device, *host, *occupied; Header *headers; u64 (*slots)[64][8]; u64 bell; u32 count; };
+static __device__ u64 last_signal_time __asm__("last_signal_time");
+__device__ __attribute__((noinline)) u64 call(u32 service, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4, u64 a5, u64 a6, u64 a7) {
+  Buffer *b = (Buffer *)IMPLICIT(10);
+  u32 me = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)), low = __builtin_amdgcn_readfirstlane(me), i = 0;
+  u64 active = __builtin_amdgcn_read_exec();
+  if (me == low) for (;; i++) {
+    if (i >= b->count) i = 0;
+    u32 bit = 1u << i % 32;
+    if (__hip_atomic_fetch_or(&b->occupied[i / 32], bit, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) & bit) { __builtin_amdgcn_s_sleep(1); continue; }
+    if (LOAD(&b->device[i]) == LOAD(&b->host[i])) break;
+    __hip_atomic_fetch_and(&b->occupied[i / 32], ~bit, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+  i = __builtin_amdgcn_readfirstlane(i);
+  u64 *s = b->slots[i][me];
+  if (me == low) { b->headers[i].service = service; b->headers[i].active = active; }
+  s[0] = a0; s[1] = a1; s[2] = a2; s[3] = a3; s[4] = a4; s[5] = a5; s[6] = a6; s[7] = a7;
+  if (me == low) {
+    __hip_atomic_store(&b->device[i], b->device[i] ^ 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+    u64 now = __builtin_readsteadycounter();
+    if (now - __hip_atomic_exchange(&last_signal_time, now, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) > 1000) __hip_atomic_fetch_add((u64 *)(b->bell + 8), 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+  }
+  for (;;) {
+    u32 busy = 1;
+    if (me == low) busy = LOAD(&b->device[i]) != LOAD(&b->host[i]);
+    if (!__builtin_amdgcn_readfirstlane(busy)) break;
+    __builtin_amdgcn_s_sleep(1);
+  }
+  u64 v = LOAD(&s[0]);
+  if (me == low) __hip_atomic_fetch_and(&b->occupied[i / 32], ~(1u << i % 32), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return v;
+}
+`
+
+const calledSource = `
 extern "C" {
 __device__ int printf(const char *, ...);
 __device__ u64 begin(u64 stream) { return call(2, 1 | 1 << 5, stream, 0, 0, 0, 0, 0, 0); }
@@ -82,7 +127,11 @@ KERNEL talk(const char *name, u32 n) {
 }
 `
 
-const hostcallSource = clientSource + `
+const hostcallSource = clientSource + requestsSource + `
+KERNEL ring() { Buffer *b = (Buffer *)IMPLICIT(10); b->packets[1].next = 1; b->packets[1].service = 2; b->packets[1].active = 0; __hip_atomic_store(&b->ready, 1ull, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
+`
+
+const requestsSource = `
 KERNEL fails(const char *text) {
   if (GID != 70) return;
   u64 d = begin(1);
@@ -102,8 +151,11 @@ KERNEL gone(u32 *out) {
   call(3, (u64)p, 0, 0, 0, 0, 0, 0, 0);
   out[1] = *(volatile u32 *)p;
 }
+KERNEL stale(u32 *out) { __shared__ u32 *q;
+  if (TID == 0) { q = (u32 *)call(3, 0, 64, 0, 0, 0, 0, 0, 0); *q = 7; } SYNC; volatile u32 *p = q; u32 v = 0;
+  if (TID >= 64) v = *p; SYNC; if (TID == 0) call(3, (u64)p, 0, 0, 0, 0, 0, 0, 0); SYNC;
+  if (TID >= 64) v += *p; out[TID] = v; }
 KERNEL strange(u32 service) { call(service, 64, 0, 0, 0, 0, 0, 0, 0); }
-KERNEL ring() { Buffer *b = (Buffer *)IMPLICIT(10); b->packets[1].next = 1; b->packets[1].service = 2; b->packets[1].active = 0; __hip_atomic_store(&b->ready, 1ull, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM); }
 KERNEL unknown() { call(2, 5 << 8 | 1 << 5, 0, 0, 0, 0, 0, 0, 0); }
 `
 
@@ -147,67 +199,85 @@ func TestPrintf(t *testing.T) {
 }
 
 func TestHostcalls(t *testing.T) {
-	modes(t, func(t *testing.T, arch, opt string) {
-		m := loadHIP(t, arch, opt, hostcallSource)
-		launch := func(kernel string, opts Options, args ...[]byte) error {
-			opts.Budget = 10e6
-			_, err := m.Launch(t.Context(), kernel, Dim3{2, 1, 1}, Dim3{64, 1, 1}, args, opts)
-			return err
-		}
-		p, text := alloc(t, m, 16)
-		copy(text, "a reason\n")
-		var out, errs bytes.Buffer
-		err := launch("fails", Options{Output: &out, ErrorOutput: &errs}, u64arg(uint64(p)))
-		var f *Fault
-		if !errors.As(err, &f) || !strings.Contains(f.Reason, "stopped itself") || out.Len() > 0 || errs.String() != "a reason\n" {
-			t.Errorf("a failed assertion: %v, output %q, errors %q", err, out.String(), errs.String())
-		}
-		if err := launch("fails", Options{Output: &out}, u64arg(uint64(p))); err == nil || out.String() != "a reason\n" {
-			t.Errorf("errors go to the output: %v, %q", err, out.String())
-		}
+	modes(t, func(t *testing.T, arch, opt string) { testHostcalls(t, loadHIP(t, arch, opt, hostcallSource)) })
+}
 
-		po, b := alloc(t, m, 4*128)
-		for _, bytes := range []uint64{4096, 1 << 21} {
-			if err := launch("heap", Options{}, u64arg(uint64(po)), u64arg(bytes)); err != nil {
-				t.Fatal(err)
-			}
-			for i := range 128 {
-				if got := binary.LittleEndian.Uint32(b[4*i:]); got != uint32(i*7+5) {
-					t.Fatalf("lane %d: %d bytes of its own: %d, want %d", i, bytes, got, i*7+5)
-				}
-			}
-		}
-		if slab := m.dev.mem.malloc(1 << 21); slab&(1<<21-1) != 0 {
-			t.Errorf("a slab at 0x%x is not aligned", slab)
-		} else {
-			m.dev.mem.mfree(slab)
-		}
-		if m.dev.mem.heap != 0 {
-			t.Errorf("%d bytes are left on the heap", m.dev.mem.heap)
-		}
-		if err := launch("heap", Options{}, u64arg(uint64(po)), u64arg(heapLimit+1)); err != nil || binary.LittleEndian.Uint32(b) != 0 {
-			t.Errorf("more than the heap has: %v, %d", err, binary.LittleEndian.Uint32(b))
-		}
-		if err := launch("gone", Options{}, u64arg(uint64(po))); !errors.As(err, &f) || !strings.Contains(f.Reason, "nothing is allocated there") {
-			t.Errorf("use after free: %v", err)
-		}
-		if err := launch("strange", Options{}, u32arg(1)); err == nil || !strings.Contains(err.Error(), "a function of the host at 0x40") {
-			t.Errorf("a call of the host: %v", err)
-		}
-		if err := launch("strange", Options{}, u32arg(77)); err == nil || !strings.Contains(err.Error(), "service 77") {
-			t.Errorf("service 77: %v", err)
-		}
-		if err := launch("ring", Options{}); err != nil {
-			t.Errorf("a ring of packets: %v", err)
-		}
-		if err := launch("unknown", Options{}); err == nil || !strings.Contains(err.Error(), "no message 5") {
-			t.Errorf("an unknown message: %v", err)
-		}
-		full := fullWriter{}
-		if err := launch("talk", Options{Output: full}, u64arg(uint64(p)), u32arg(9)); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("a full disk: %v", err)
-		}
+// The same by the protocol of later device libraries.
+func TestHostcallsByPhases(t *testing.T) {
+	source := macros + phasesClient + calledSource
+	modes(t, func(t *testing.T, arch, opt string) {
+		talk(t, loadHIP(t, arch, opt, source))
+		testHostcalls(t, loadHIP(t, arch, opt, source+requestsSource))
 	})
+}
+
+func testHostcalls(t *testing.T, m *Module) {
+	t.Helper()
+	launch := func(kernel string, opts Options, args ...[]byte) error {
+		opts.Budget = 10e6
+		_, err := m.Launch(t.Context(), kernel, Dim3{2, 1, 1}, Dim3{64, 1, 1}, args, opts)
+		return err
+	}
+	p, text := alloc(t, m, 16)
+	copy(text, "a reason\n")
+	var out, errs bytes.Buffer
+	err := launch("fails", Options{Output: &out, ErrorOutput: &errs}, u64arg(uint64(p)))
+	var f *Fault
+	if !errors.As(err, &f) || !strings.Contains(f.Reason, "stopped itself") || out.Len() > 0 || errs.String() != "a reason\n" {
+		t.Errorf("a failed assertion: %v, output %q, errors %q", err, out.String(), errs.String())
+	}
+	if err := launch("fails", Options{Output: &out}, u64arg(uint64(p))); err == nil || out.String() != "a reason\n" {
+		t.Errorf("errors go to the output: %v, %q", err, out.String())
+	}
+
+	po, b := alloc(t, m, 4*128)
+	for _, bytes := range []uint64{4096, 1 << 21} {
+		if err := launch("heap", Options{}, u64arg(uint64(po)), u64arg(bytes)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 128 {
+			if got := binary.LittleEndian.Uint32(b[4*i:]); got != uint32(i*7+5) {
+				t.Fatalf("lane %d: %d bytes of its own: %d, want %d", i, bytes, got, i*7+5)
+			}
+		}
+	}
+	if slab := m.dev.mem.malloc(1 << 21); slab&(1<<21-1) != 0 {
+		t.Errorf("a slab at 0x%x is not aligned", slab)
+	} else {
+		m.dev.mem.mfree(slab)
+	}
+	if m.dev.mem.heap != 0 {
+		t.Errorf("%d bytes are left on the heap", m.dev.mem.heap)
+	}
+	if err := launch("heap", Options{}, u64arg(uint64(po)), u64arg(heapLimit+1)); err != nil || binary.LittleEndian.Uint32(b) != 0 {
+		t.Errorf("more than the heap has: %v, %d", err, binary.LittleEndian.Uint32(b))
+	}
+	if err := launch("gone", Options{}, u64arg(uint64(po))); !errors.As(err, &f) || !strings.Contains(f.Reason, "nothing is allocated there") {
+		t.Errorf("use after free: %v", err)
+	}
+	// One wave frees what another one has at hand.
+	_, err = m.Launch(t.Context(), "stale", Dim3{1, 1, 1}, Dim3{128, 1, 1}, [][]byte{u64arg(uint64(po))}, Options{Budget: 1e7})
+	if !errors.As(err, &f) || !strings.Contains(f.Reason, "nothing is allocated there") {
+		t.Errorf("use after another wave's free: %v", err)
+	}
+	if err := launch("strange", Options{}, u32arg(1)); err == nil || !strings.Contains(err.Error(), "a function of the host at 0x40") {
+		t.Errorf("a call of the host: %v", err)
+	}
+	if err := launch("strange", Options{}, u32arg(77)); err == nil || !strings.Contains(err.Error(), "service 77") {
+		t.Errorf("service 77: %v", err)
+	}
+	if _, ok := m.obj.Kernel("ring"); !ok {
+		// of the other protocol
+	} else if err := launch("ring", Options{}); err != nil {
+		t.Errorf("a ring of packets: %v", err)
+	}
+	if err := launch("unknown", Options{}); err == nil || !strings.Contains(err.Error(), "no message 5") {
+		t.Errorf("an unknown message: %v", err)
+	}
+	full := fullWriter{}
+	if err := launch("talk", Options{Output: full}, u64arg(uint64(p)), u32arg(9)); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("a full disk: %v", err)
+	}
 }
 
 type fullWriter struct{}

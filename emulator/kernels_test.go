@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -52,7 +53,9 @@ func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...))
+	path := llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...)
+	isatest.Agrees(t, path, arch)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,15 +215,15 @@ func TestExpressions(t *testing.T) {
 		ulp  uint32
 	}{
 		{"x + y", func(x, y float32) float32 { return x + y }, 0},
-		{"x * y - 3.5f", func(x, y float32) float32 { return fma32(x, y, -3.5) }, 0},
-		{"__builtin_fmaf(x, y, x)", func(x, y float32) float32 { return fma32(x, y, x) }, 0},
+		{"x * y - 3.5f", func(x, y float32) float32 { return wantFMA(x, y, -3.5) }, 0},
+		{"__builtin_fmaf(x, y, x)", func(x, y float32) float32 { return wantFMA(x, y, x) }, 0},
 		{"x / y", func(x, y float32) float32 { return x / y }, 0},
 		{"x / 1e-39f", func(x, _ float32) float32 { return x / 1e-39 }, 0},
 		{"1e-38f / (y * 100.0f)", func(_, y float32) float32 { return 1e-38 / float32(y*100) }, 0},
 		{"x > y ? x : y", func(x, y float32) float32 { return max(x, y) }, 0},
 		{"-__builtin_fabsf(x) + y", func(x, y float32) float32 { return -float32(math.Abs(float64(x))) + y }, 0},
 		{"__builtin_floorf(x) + __builtin_ceilf(y) * 2.0f", func(x, y float32) float32 {
-			return fma32(float32(math.Ceil(float64(y))), 2, float32(math.Floor(float64(x))))
+			return wantFMA(float32(math.Ceil(float64(y))), 2, float32(math.Floor(float64(x))))
 		}, 0},
 		{"__builtin_truncf(x) + __builtin_rintf(y)", func(x, y float32) float32 {
 			return float32(math.Trunc(float64(x))) + float32(math.RoundToEven(float64(y)))
@@ -230,9 +233,9 @@ func TestExpressions(t *testing.T) {
 		}, 0},
 		{"__builtin_fminf(x, y) + __builtin_fmaxf(x, 1.0f)", func(x, y float32) float32 { return min(x, y) + max(x, 1) }, 0},
 		{"(float)((double)x * (double)y)", func(x, y float32) float32 { return float32(float64(x) * float64(y)) }, 0},
-		{"(float)(_Float16)x", func(x, _ float32) float32 { return float32(fromHalf(toHalf(float64(x)))) }, 0},
+		{"(float)(_Float16)x", func(x, _ float32) float32 { return float32(halfValue(wantHalf(float64(x)))) }, 0},
 		{"(float)((_Float16)x + (_Float16)y)", func(x, y float32) float32 {
-			return float32(fromHalf(toHalf(fromHalf(toHalf(float64(x))) + fromHalf(toHalf(float64(y))))))
+			return float32(halfValue(wantHalf(halfValue(wantHalf(float64(x))) + halfValue(wantHalf(float64(y))))))
 		}, 0},
 		{"__builtin_ldexpf(x, (int)y & 15)", func(x, y float32) float32 { return float32(math.Ldexp(float64(x), int(int32(y)&15))) }, 0},
 		{"__builtin_amdgcn_sqrtf(__builtin_fabsf(x))", func(x, _ float32) float32 { return float32(math.Sqrt(math.Abs(float64(x)))) }, 1},

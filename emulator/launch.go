@@ -49,6 +49,7 @@ type launch struct {
 	host    *host   // nil where the kernel has no hostcalls
 	clock   clock
 	watch   *watcher // of a launch that is checked
+	gws     globalSync
 	lds     uint32
 	private uint32 // bytes of a work-item
 	entry   int32
@@ -172,10 +173,16 @@ func (l *launch) prepare(args [][]byte) error {
 	return l.arguments(args)
 }
 
+// maxArguments is what a kernel may have of them, in bytes: far more than compilers allow.
+const maxArguments = 1 << 20
+
 // arguments lays out the kernarg segment and the dispatch packet.
 func (l *launch) arguments(args [][]byte) error {
 	mem := &l.module.dev.mem
 	size := max(l.kernel.KernargSegmentSize, uint64(l.kernel.Descriptor.KernargSize))
+	if size > maxArguments {
+		return fmt.Errorf("%d bytes of arguments: at most %d", size, maxArguments)
+	}
 	var err error
 	if l.kernarg, err = mem.alloc(size, "kernel arguments", false); err != nil {
 		return err

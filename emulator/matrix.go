@@ -44,7 +44,10 @@ func matrixOps(names []string) map[string]*operation {
 		ops[name] = &operation{results: 1, float: float, run: func(w *wave, i *instr) { w.matrix(i, s) }}
 	}
 	for _, s := range []shape{{m: 16, n: 16, k: 128, out: "f32"}, {m: 32, n: 32, k: 64, out: "f32"}} {
-		ops[fmt.Sprintf("v_mfma_f32_%dx%dx%d_f8f6f4", s.m, s.n, s.k)] = &operation{results: 1, float: 32, run: func(w *wave, i *instr) { w.matrixMixed(i, s) }}
+		op := &operation{results: 1, float: 32, run: func(w *wave, i *instr) { w.matrixMixed(i, s) }}
+		for _, stem := range []string{"v_mfma", "v_mfma_scale"} {
+			ops[fmt.Sprintf("%s_f32_%dx%dx%d_f8f6f4", stem, s.m, s.n, s.k)] = op
+		}
 	}
 	return ops
 }
@@ -189,8 +192,10 @@ func (w *wave) spread(i *instr, s shape, perLane int, cbsz, abid uint32) []uint6
 	return out
 }
 
-// matrixMixed is V_MFMA_F32_..._F8F6F4: CBSZ and BLGP name the formats of A and B.
-// Both have 32 elements of a row in each lane.
+// matrixMixed is V_MFMA_F32_..._F8F6F4 and V_MFMA_SCALE_F32_..._F8F6F4: CBSZ and BLGP
+// name the formats of A and B. Both have 32 elements of a row in each lane, those of 4
+// and 6 bits beside each other, those of 8 bits in two runs of 16 that are half a row
+// apart. Each run of 32 in a row has a scale, in the lane of that row and run.
 func (w *wave) matrixMixed(i *instr, s shape) {
 	cbsz, _, blgp := i.inst.Matrix()
 	formats := [...]minifloat{fp8OCP(), bf8OCP(), fp6(), bf6(), fp4()}
@@ -198,21 +203,50 @@ func (w *wave) matrixMixed(i *instr, s shape) {
 		w.fail(i, "this form of a matrix instruction is not supported yet")
 		return
 	}
-	const perLane = 32
-	groups := s.k / perLane
-	part := func(n int, f minifloat) []uint64 {
-		return gather(s, perLane, groups, 1, func(l, e int) uint64 {
-			return uint64(u32(float32(f.value(uint32(w.element(&i.src[n], int(f.bits()), l, e))))))
-		})
+	part := func(n int, f minifloat) []float64 {
+		const perLane = 32
+		out := make([]float64, s.m*s.k)
+		for l := range lanes {
+			row, group := l%s.m, l/s.m
+			for e := range perLane {
+				k := group*perLane + e
+				if f.bits() == 8 {
+					k = e/16*s.k/2 + group*16 + e%16
+				}
+				out[row*s.k+k] = f.value(uint32(w.element(&i.src[n], int(f.bits()), l, e)))
+			}
+		}
+		return out
 	}
 	a, b := part(0, formats[cbsz]), part(1, formats[blgp])
+	if i.inst.Enc == isa.MAIScale {
+		selA, selB := i.inst.Scales()
+		for _, o := range i.inst.Args() {
+			switch reg := &w.v[register(o)%vregs]; o.Role {
+			case isa.RoleScale0:
+				s.scale(a, reg, selA)
+			case isa.RoleScale1:
+				s.scale(b, reg, selB)
+			}
+		}
+	}
 	w.multiply(i, s, &i.src[2], 0, 1, func(c uint64, _, row, col int) uint64 {
 		sum := f32(uint32(c))
 		for k := range s.k {
-			sum = fma32(f32(uint32(a[row*s.k+k])), f32(uint32(b[col*s.k+k])), sum)
+			p := a[row*s.k+k] * b[col*s.k+k] // exact
+			sum = fmaSlow(p, float64(sum), p+float64(sum))
 		}
 		return uint64(u32(sum))
 	})
+}
+
+// scale multiplies the rows of a matrix by the scales that a byte of a register has.
+func (s shape) scale(rows []float64, reg *vec, sel uint32) {
+	const run = 32
+	for at := range rows {
+		row, k := at/s.k, at%s.k
+		rows[at] *= scaleOf(reg[row+k/run*s.m] >> (8 * sel) & 255)
+	}
 }
 
 // place says which element register r of lane l holds.

@@ -85,7 +85,7 @@ func (f minifloat) convert(v float64, noise uint32, random, saturate bool) uint3
 	switch {
 	case v != v:
 		if f.special == noSpecial {
-			return 0
+			return sign | f.encode(f.most) // as AMD's conversions on the host do
 		}
 		if f.special == oneNaN {
 			sign = 0

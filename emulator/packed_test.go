@@ -22,14 +22,14 @@ KERNEL array(const u32 *a, const u32 *b, u32 *o, u32 n) {
   o[i] = s;
 }
 `
-	half := func(v uint32, part int) float64 { return fromHalf(uint16(v >> (16 * part))) }
+	half := func(v uint32, part int) float64 { return halfValue(uint16(v >> (16 * part))) }
 	modes(t, func(t *testing.T, arch, opt string) {
 		m := loadHIP(t, arch, opt, source)
 		small := func(a, b []byte) { // pairs of f16 between -8 and 8
 			random(a, b)
 			for _, s := range [][]byte{a, b} {
 				for i := 0; i+2 <= len(s); i += 2 {
-					h := toHalf(float64(int8(s[i])) / 16)
+					h := wantHalf(float64(int8(s[i])) / 16)
 					s[i], s[i+1] = byte(h), byte(h>>8)
 				}
 			}
@@ -42,10 +42,10 @@ KERNEL array(const u32 *a, const u32 *b, u32 *o, u32 n) {
 				if part == 0 {
 					turned = -half(x, 1)
 				}
-				fused := toHalf(math.FMA(half(x, part), half(y, 1-part), turned))
-				want := toHalf(fromHalf(fused) - half(y, part))
+				fused := wantHalf(math.FMA(half(x, part), half(y, 1-part), turned))
+				want := wantHalf(halfValue(fused) - half(y, part))
 				if got := uint16(r.got(i) >> (16 * part)); got != want {
-					t.Fatalf("half2 %d.%d: %g, want %g", i, part, fromHalf(got), fromHalf(want))
+					t.Fatalf("half2 %d.%d: %g, want %g", i, part, halfValue(got), halfValue(want))
 				}
 			}
 		}
@@ -66,14 +66,14 @@ KERNEL array(const u32 *a, const u32 *b, u32 *o, u32 n) {
 		r = launchTest(t, m, "float2", floats)
 		for i := range r.n / 2 * 2 {
 			x, y, z := f32(r.inA(i)), f32(r.inB(i^1)), f32(r.inB(i))
-			if want := fma32(fma32(x, y, -x), 3, z); f32(r.got(i)) != want {
+			if want := wantFMA(wantFMA(x, y, -x), 3, z); f32(r.got(i)) != want {
 				t.Fatalf("float2 %d: %g, want %g", i, f32(r.got(i)), want)
 			}
 		}
 		r = launchTest(t, m, "mixed", floats)
 		for i := range r.n {
-			h := func(v uint32) float32 { return float32(fromHalf(toHalf(float64(f32(v))))) }
-			if want := fma32(h(r.inA(i)), -f32(r.inB(i)), h(r.inB(i))); f32(r.got(i)) != want {
+			h := func(v uint32) float32 { return float32(halfValue(wantHalf(float64(f32(v))))) }
+			if want := wantFMA(h(r.inA(i)), -f32(r.inB(i)), h(r.inB(i))); f32(r.got(i)) != want {
 				t.Fatalf("mixed %d: %g, want %g", i, f32(r.got(i)), want)
 			}
 		}

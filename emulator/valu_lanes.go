@@ -308,20 +308,7 @@ func carries() map[string]*operation {
 					}
 					in[n] ^= bit(i.src[n].neg) << (f.bits - 1)
 				}
-				var v float64
-				if f.bits == 64 {
-					v = math.FMA(f64(in[0]), f64(in[1]), f64(in[2]))
-				} else {
-					v = float64(fma32(f32(uint32(in[0])), f32(uint32(in[1])), f32(uint32(in[2]))))
-				}
-				if vcc>>l&1 != 0 {
-					if f.exponent(in[2]) > 1<<(f.bits-2-f.mantissa)-1 {
-						v = math.Ldexp(v, f.scale)
-					} else {
-						v = math.Ldexp(v, -f.scale)
-					}
-				}
-				u := f.bitsOf(v)
+				u := divFmas(f, in, vcc>>l&1 != 0)
 				r0[l], r1[l] = uint32(u), uint32(u>>32)
 			}
 			merge(&w.v[i.dst%vregs], &r0, mask)

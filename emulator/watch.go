@@ -117,6 +117,7 @@ func noteOf(i *instr) (n notes) {
 // sizeOf says how many bytes of memory a load or store moves for a lane.
 func sizeOf(name string) uint64 {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "_hi"), "_d16")
+	name, _, _ = strings.Cut(name, "_tr_") // the elements of a transposing load
 	for _, s := range []struct {
 		tail string
 		size uint64

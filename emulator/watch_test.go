@@ -28,6 +28,7 @@ KERNEL flag(u32 *a, u32 *out) {
   if (BID == 0) { if (TID == 0) { out[8] = 77; __hip_atomic_store(out, 1u, __ATOMIC_RELEASE, AGENT); } }
   else if (BID == 1 && TID == 0) { while (!__hip_atomic_load(out, __ATOMIC_ACQUIRE, AGENT)) __builtin_amdgcn_s_sleep(1); out[1] = out[8]; } }
 KERNEL lds(u32 *a, u32 *out) { __shared__ u32 t[64]; if (TID < 32) t[TID] = 1; SYNC; if (TID < 64) out[GID] = *(volatile u32 *)&t[TID ^ a[0]]; }
+KERNEL tally(u32 *a, u32 *out) { __shared__ u32 n; if (a[0]) { if (TID == 0) n = 0; SYNC; } __hip_atomic_fetch_add(&n, 1u, RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); SYNC; out[GID] = n; }
 KERNEL fresh(u32 *a, u32 *out, u32 *p) { if (TID == 0 && BID == 0) out[0] = p[a[0]]; }
 KERNEL fill(u32 *a, u32 *out, u32 *p) { if (GID < 8) p[GID] = GID; }
 KERNEL stack(u32 *a, u32 *out) { volatile u32 v[20]; for (u32 k = 0; k < 19; k++) v[k] = k; out[GID] = v[a[0]]; }
@@ -60,6 +61,8 @@ func TestChecks(t *testing.T) {
 			{"flag", all, 0, "", ""},
 			{"lds", CheckInit, 32, "load of 4 local bytes at 0x80: nobody has written there", ""},
 			{"lds", CheckRace | CheckWait, 32, "", ""},
+			{"tally", CheckInit, 0, "atomic operation of 4 local bytes at 0x0: nobody has written there", ""},
+			{"tally", all, 1, "", ""},
 			{"stack", CheckInit, 19, "load of 4 private bytes", ""},
 			{"stack", all, 18, "", ""},
 			{"early", CheckWait, 0, "missing s_waitcnt: v", ""},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator"
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -31,7 +32,9 @@ func TestConformance(t *testing.T) {
 }
 
 func (c *corpus) run(t *testing.T, target, level string) {
-	data, err := os.ReadFile(llvmtest.HIP(t, c.source(target), target, level, "-ffp-contract=off", "-fwrapv", "-Wno-everything"))
+	path := llvmtest.HIP(t, c.source(target), target, level, "-ffp-contract=off", "-fwrapv", "-Wno-everything")
+	isatest.Agrees(t, path, target)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

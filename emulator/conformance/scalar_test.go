@@ -94,6 +94,11 @@ func manipulation(c *corpus) {
 	expr(c, "bits", "x * y + 0x100000001b3ull * (x ^ y)", func(x, y l) l { return x*y + 0x100000001b3*(x^y) })
 	expr(c, "bits", "(u64)(i32)x + (i64)(i16)y * (u8)x", func(x, y l) l { return l(int32(x)) + l(int16(y))*l(uint8(x)) })
 	expr(c, "bits", "(x + y) & ~(x << 3 | y >> 5) ^ (x - y) | 5", func(x, y u) u { return (x+y)&^(x<<3|y>>5) ^ (x - y) | 5 })
+	// Distances of bytes and halves; where a byte of msad's second number is zero it does not count.
+	expr(c, "bits", "__builtin_amdgcn_sad_u8(x, y, 100) ^ __builtin_amdgcn_sad_hi_u8(y, x, x)", func(x, y u) u { d := apart(x, y, 8, false); return d + 100 ^ (d<<16 + x) })
+	expr(c, "bits", "__builtin_amdgcn_sad_u16(x, y, y) ^ __builtin_amdgcn_msad_u8(x, y, 7)", func(x, y u) u {
+		return (apart(x, y, 16, false) + y) ^ (apart(x, y, 8, true) + 7)
+	})
 	expr(c, "bits", "x > y ? x - y : y - x", func(x, y int64) int64 { return pick(x > y, x-y, y-x) })
 	expr(c, "bits", "(i32)__builtin_amdgcn_sdot4(x, y, 100, false)", func(x, y int32) int32 {
 		s := int32(100)
@@ -114,6 +119,17 @@ func manipulation(c *corpus) {
 	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950")
 }
 
+// apart sums up how far the parts of two numbers are from each other.
+func apart(x, y uint32, size uint, masked bool) (sum uint32) {
+	for n := uint(0); n < 32; n += size {
+		a, b := int64(x>>n)&(1<<size-1), int64(y>>n)&(1<<size-1)
+		if !masked || b != 0 {
+			sum += uint32(max(a-b, b-a))
+		}
+	}
+	return sum
+}
+
 func bit(b bool) uint32 { return pick[uint32](b, 1, 0) }
 
 type float interface{ float32 | float64 }
@@ -125,15 +141,7 @@ func floating[T float](c *corpus, class, suffix string) {
 	expr(c, class, "x + y", func(x, y T) T { return x + y })
 	expr(c, class, "x - y * y", func(x, y T) T { p := T(y * y); return x - p })
 	expr(c, class, "x * y", func(x, y T) T { return x * y })
-	if class == "f32" {
-		expr(c, class, "x / y", func(x, y T) T { return x / y })
-	} else {
-		// The emulator's v_div_fmas_f64 rounds quotients below the normal numbers twice.
-		expr(c, class, "x / y > 0x1p-1022 || x / y < -0x1p-1022 || x == 0 ? x / y : 7", func(x, y T) T {
-			q := float64(x / y)
-			return pick(q > 0x1p-1022 || q < -0x1p-1022 || x == 0, T(q), 7)
-		})
-	}
+	expr(c, class, "x / y", func(x, y T) T { return x / y })
 	expr(c, class, "1 / x", func(x, _ T) T { return 1 / x })
 	expr(c, class, f("fma", "x, y, x"), func(x, y T) T { return fma(x, y, x) })
 	expr(c, class, f("sqrt", f("fabs", "x")), wide(func(x float64) float64 { return math.Sqrt(math.Abs(x)) }))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator"
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -23,7 +24,9 @@ __device__ float ldexpf(float x, int y) { return __builtin_ldexpf(x, y); }
 __device__ double ldexp(double x, int y) { return y == 2 ? __builtin_nan("") : __builtin_ldexp(x, y); }
 `
 	list := slices.DeleteFunc(Functions(), func(f Function) bool { return !slices.Contains([]string{"floor", "sqrt", "fma", "ldexp"}, f.Name) })
-	data, err := os.ReadFile(llvmtest.HIP(t, Source(head, list), "gfx942", "-Wno-everything", "-ffp-contract=off", "-fno-builtin"))
+	path := llvmtest.HIP(t, Source(head, list), "gfx942", "-Wno-everything", "-ffp-contract=off", "-fno-builtin")
+	isatest.Agrees(t, path, "gfx942")
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,9 +85,9 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 	if len(code) < 4 {
 		return Inst{}, ErrShort
 	}
-	var bytes [12]byte
+	var bytes [16]byte
 	copy(bytes[:], code)
-	c := layout.Code{Lo: binary.LittleEndian.Uint64(bytes[:]), Hi: binary.LittleEndian.Uint32(bytes[8:])}
+	c := layout.Code{Lo: binary.LittleEndian.Uint64(bytes[:]), Hi: binary.LittleEndian.Uint64(bytes[8:])}
 	first := uint32(c.Lo)
 	at := layout.Find(d.column.family.Encodings, c)
 	if at < 0 {
@@ -97,6 +97,10 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 		return Inst{}, ErrShort
 	}
 	inst, err := d.decode(at, c)
+	if list := d.column.family.Encodings; err != nil && list[at].Behind != nil {
+		at += 1 + layout.Find(list[at+1:], c) // the first half may be an instruction by itself
+		inst, err = d.decode(at, c)
+	}
 	if err == nil && inst.Enc == VOPD {
 		var second Inst
 		if second, err = d.decode(at+1, c); err == nil {
@@ -110,11 +114,13 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 	if len(code) < int(inst.Size) {
 		return Inst{}, ErrShort
 	}
-	if inst.Size == 4 {
-		inst.Word &= 0xffffffff
-	}
-	if inst.Size <= 8 {
+	switch {
+	case inst.Size == 4:
+		inst.Word, inst.Tail = inst.Word&0xffffffff, 0
+	case inst.Size == 8:
 		inst.Tail = 0
+	case inst.Size == 12:
+		inst.Tail &= 0xffffffff
 	}
 	return inst, nil
 }
@@ -123,9 +129,6 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 	e := &d.column.family.Encodings[at]
 	r := d.rows[at][e.RowOf(c)]
-	if r == nil {
-		r = d.fp8Row(at, e, c.Lo)
-	}
 	if r == nil {
 		return Inst{}, fmt.Errorf("no %s instruction of %s", e.Name, d.Processor())
 	}
@@ -149,14 +152,16 @@ func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 	}
 	switch e.Size {
 	case 4:
-		known = known.Or(layout.Code{Lo: 0xffffffff << 32, Hi: ^uint32(0)})
+		known = known.Or(layout.Code{Lo: 0xffffffff << 32, Hi: ^uint64(0)})
 	case 8:
-		known = known.Or(layout.Code{Hi: ^uint32(0)})
+		known = known.Or(layout.Code{Hi: ^uint64(0)})
+	case 12:
+		known = known.Or(layout.Code{Hi: 0xffffffff << 32})
 	}
 	if extra := c.Without(known); extra != (layout.Code{}) {
 		return Inst{}, fmt.Errorf("%s: bits 0x%x%016x must be zero", r.mnemonic, extra.Hi, extra.Lo)
 	}
-	if inst.Enc == MAIX && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
+	if inst.Enc == MAIScale || inst.Enc == MAIX && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
 		narrow(&inst)
 	}
 	if err := check(&inst); err != nil {
@@ -326,6 +331,9 @@ func check(i *Inst) error {
 		}
 		if i.Enc == SDWA1 {
 			src1 = 0
+		}
+		if i.sourceAlone() && dst != SelDword {
+			return errors.New("a part of the result is selected where none can be")
 		}
 		if dst > SelDword || src0 > SelDword || src1 > SelDword || unused > 2 {
 			return errors.New("a part of a register that does not exist")

@@ -72,6 +72,8 @@ const (
 	RoleBase
 	RoleOffset
 	RoleImm
+	RoleScale0 // of a matrix instruction: for A
+	RoleScale1 // and for B
 )
 
 // Form says how the value of an operand is written, and what type a literal or
@@ -140,7 +142,7 @@ type Inst struct {
 	Target   Target
 	Operands [MaxOperands]Operand
 	Word     uint64 // the first eight bytes; see the methods for the modifiers
-	Tail     uint32 // the next four, where there are as many
+	Tail     uint64 // the next ones, where there are as many
 	Dual     *Inst  // the second operation of an instruction of two (VOPD)
 	row      *row
 	family   *family
@@ -169,7 +171,8 @@ const (
 	VOPC
 	VOP2
 	MAI
-	MAIX // matrix instructions of xf32, and of gfx950
+	MAIX     // matrix instructions of xf32, and of gfx950
+	MAIScale // the same with scales
 	VOP3P
 	VOP3
 	SMEM
@@ -195,7 +198,7 @@ var encodings = sync.OnceValue(func() map[string]Encoding {
 	return map[string]Encoding{
 		"sop1": SOP1, "sopc": SOPC, "sopp": SOPP, "sopk": SOPK, "sop2": SOP2,
 		"sdwa1": SDWA1, "sdwac": SDWAC, "sdwa2": SDWA2, "dpp1": DPP1, "dppc": DPPC, "dpp2": DPP2,
-		"vop1": VOP1, "vopc": VOPC, "vop2": VOP2, "mai": MAI, "maix": MAIX, "vop3p": VOP3P, "vop3": VOP3,
+		"vop1": VOP1, "vopc": VOPC, "vop2": VOP2, "mai": MAI, "maix": MAIX, "maiscale": MAIScale, "vop3p": VOP3P, "vop3": VOP3,
 		"smem": SMEM, "ds": DS, "flat": FLAT, "mubuf": MUBUF,
 		"dpp8_1": DPP81, "dpp8_c": DPP8C, "dpp8_2": DPP82, "vopdx": VOPD, "vopdy": VOPD,
 		"vop3dpp": VOP3DPP, "vop3dpp8": VOP3DPP8, "vop3pdpp": VOP3PDPP, "vop3pdpp8": VOP3PDPP8,
@@ -472,5 +475,14 @@ func (i *Inst) GDS() bool {
 // Matrix returns the modifiers of a matrix instruction: broadcast size and
 // block of A, and the pattern of B.
 func (i *Inst) Matrix() (cbsz, abid, blgp uint32) {
+	if i.Enc == MAIScale {
+		return i.mod(72, 3), 0, i.mod(125, 3)
+	}
 	return i.mod(8, 3), i.mod(11, 4), i.mod(61, 3)
+}
+
+// Scales returns which byte of the registers with the scales is meant, of A and of
+// B, in the matrix instructions that have them and in V_MFMA_LD_SCALE_B32.
+func (i *Inst) Scales() (a, b uint32) {
+	return i.bits(11, 1) | i.bits(59, 1)<<1, i.bits(12, 1) | i.bits(60, 1)<<1
 }

@@ -28,6 +28,12 @@ func (i *Inst) modifiers(b *strings.Builder) {
 		i.lanesText(b)
 	case MAI, MAIX:
 		i.matrix(b)
+	case MAIScale:
+		if sel := i.mod(11, 2); sel != 0 {
+			list(b, "op_sel", sel, 3)
+		}
+		list(b, "op_sel_hi", i.mod(59, 2), 3)
+		i.matrix(b)
 	case SDWA1, SDWA2, SDWAC:
 		i.sdwa(b)
 	case DPP1, DPP2, DPPC, DPP81, DPP82, DPP8C:
@@ -193,6 +199,12 @@ func (i *Inst) sdwa(b *strings.Builder) {
 	if i.sources() > 1 {
 		fmt.Fprintf(b, " src1_sel:%s", names[src1])
 	}
+}
+
+// sourceAlone reports the conversions of fp8 and bf8 to f32 with sub-dword
+// addressing: the bits that select a part of the result must say all of it.
+func (i *Inst) sourceAlone() bool {
+	return i.Enc == SDWA1 && !i.row.mods.Has(40) && i.row.mods.Has(41)
 }
 
 func (i *Inst) lanesText(b *strings.Builder) {

@@ -40,7 +40,7 @@ func (i *Inst) Name() string {
 }
 
 func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
-	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.packed() && !i.mix() || i.Enc == MAI || i.Enc == MAIX {
+	if o.Role < RoleSrc0 || o.Role > RoleSrc2 || i.packed() && !i.mix() || i.Enc >= MAI && i.Enc <= MAIScale {
 		b.WriteString(i.text(o))
 		return
 	}
@@ -125,7 +125,7 @@ func constant(o Operand) string {
 		return [...]string{"0x3800", "0xb800", "0x3c00", "0xbc00", "0x4000", "0xc000", "0x4400", "0xc400", "0x3118"}[v-ConstHalf]
 	case v < ConstInv2Pi:
 		return [...]string{"0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0"}[v-ConstHalf]
-	case v == ConstInv2Pi && (o.Form == FormF64 || o.Form == FormB64):
+	case v == ConstInv2Pi && (o.Form == FormF64 || o.Form == FormB64) && o.Width != 4: // what has four is f32 in waves of 64 lanes
 		return "0.15915494309189532"
 	case v == ConstInv2Pi:
 		return "0.15915494"

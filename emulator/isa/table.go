@@ -238,15 +238,15 @@ func parseFormat(words []string) (*format, error) {
 	return &format{size: uint8(size), mods: mods, ignored: ignored, text: words[3]}, errors.Join(err1, err2, err3)
 }
 
-// parseCode reads up to 96 bits.
+// parseCode reads up to 128 bits.
 func parseCode(text string) (layout.Code, error) {
 	split := max(0, len(text)-16)
 	lo, err := strconv.ParseUint(text[split:], 16, 64)
 	if err != nil || split == 0 {
 		return layout.Code{Lo: lo}, err
 	}
-	hi, err := strconv.ParseUint(text[:split], 16, 32)
-	return layout.Code{Lo: lo, Hi: uint32(hi)}, err
+	hi, err := strconv.ParseUint(text[:split], 16, 64)
+	return layout.Code{Lo: lo, Hi: hi}, err
 }
 
 func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
@@ -327,6 +327,10 @@ func roleOf(field string) Role {
 		return RoleBase
 	case "soffset", "sgpr", "offset":
 		return RoleOffset
+	case "scale0":
+		return RoleScale0
+	case "scale1":
+		return RoleScale1
 	}
 	return RoleImm
 }

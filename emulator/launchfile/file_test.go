@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator"
+	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
@@ -35,7 +36,9 @@ type device struct {
 
 func load(t *testing.T, flags ...string) device {
 	t.Helper()
-	data, err := os.ReadFile(llvmtest.HIP(t, source, "gfx90a", flags...))
+	path := llvmtest.HIP(t, source, "gfx90a", flags...)
+	isatest.Agrees(t, path, "gfx90a")
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -265,6 +265,10 @@ func (l *learner) extras(e *layout.Encoding) []layout.Code {
 		return []layout.Code{{Lo: 0xff00e4 << 40}, {Lo: 0xff0151 << 40}}
 	case "vop3dpp", "vop3pdpp":
 		return []layout.Code{{Hi: 0xff00e4 << 8}, {Hi: 0xff0151 << 8}}
+	case "sdwa1":
+		if l.family.Generation == 9 { // what has no part of the result to select must say so
+			return []layout.Code{{}, {Lo: 6 << 40}}
+		}
 	case "vop3p":
 		if l.family.Generation == 12 {
 			return []layout.Code{{}, {Lo: 3<<59 | 1<<14}} // OP_SEL_HI of matrix instructions
@@ -343,7 +347,7 @@ func wordsOf(e *layout.Encoding, c layout.Code) []uint32 {
 	if e.Field("k") >= 0 {
 		n++
 	}
-	return []uint32{uint32(c.Lo), uint32(c.Lo >> 32), c.Hi}[:n]
+	return []uint32{uint32(c.Lo), uint32(c.Lo >> 32), uint32(c.Hi), uint32(c.Hi >> 32)}[:n]
 }
 
 // twins asks the best probe of each row of waves of 64 lanes. The list has nil

@@ -76,7 +76,7 @@ func compare(a, b layout.Code) int {
 	return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi))
 }
 
-// hex writes 96 bits as one number.
+// hex writes 128 bits as one number.
 func hex(c layout.Code) string {
 	if c.Hi != 0 {
 		return fmt.Sprintf("%x%016x", c.Hi, c.Lo)

@@ -46,6 +46,14 @@ func GFX9() []Encoding {
 		// Matrix instructions are VOP3P with other meanings for the modifiers:
 		// accumulation registers for sources (ACC) and destination (ACC_CD).
 		// Those of xf32, and of gfx950, lie apart.
+		// With scales they are 16 bytes long: what V_MFMA_LD_SCALE_B32 is in the
+		// first half, the matrix instruction in the second, the lowest bit of ABID
+		// set.
+		{Name: "maiscale", Mask: 0xffff0000, Match: 0xd3ac0000, Behind: &Behind{Mask: 0xff807800, Match: 0xd3800800}, Size: 16,
+			Only:  []uint8{0x2d, 0x2e},
+			Index: index(Piece{Lo: 80, Width: 7}, Piece{Lo: 79, Width: 1}, Piece{Lo: 123, Width: 2}),
+			Fields: []Field{{"vdst", 64, 8, VGPR}, {"src0", 96, 9, Source}, {"src1", 105, 9, Source}, {"src2", 114, 9, Source},
+				{"scale0", 32, 9, Source}, {"scale1", 41, 9, Source}}},
 		{Name: "mai", Mask: 0xffc00000, Match: 0xd3c00000, Size: 8,
 			Index: index(Piece{Lo: 16, Width: 6}, Piece{Lo: 15, Width: 1}, Piece{Lo: 59, Width: 2}), Fields: packed},
 		{Name: "maix", Mask: 0xff800000, Match: 0xd3800000, Size: 8,

@@ -28,27 +28,24 @@ const (
 	DstY               // 7 bits: the upper bits of a vector register; the lowest is the reverse of field vdstx's
 )
 
-// Code is the first twelve bytes of an instruction: a set of 96 bits.
-type Code struct {
-	Lo uint64
-	Hi uint32
-}
+// Code is the first sixteen bytes of an instruction: a set of 128 bits.
+type Code struct{ Lo, Hi uint64 }
 
 // Bits returns bits from lo on; they do not cross bit 64.
 func (c Code) Bits(lo, width uint8) uint32 {
 	if lo >= 64 {
-		return uint32(uint64(c.Hi>>(lo-64)) & (1<<width - 1))
+		return uint32(c.Hi >> (lo - 64) & (1<<width - 1))
 	}
 	return uint32(c.Lo >> lo & (1<<width - 1))
 }
 
 // At returns a code with this value in the bits from lo on, and no others.
 func At(lo, width uint8, v uint32) Code {
-	v = uint32(uint64(v) & (1<<width - 1))
+	bits := uint64(v) & (1<<width - 1)
 	if lo >= 64 {
-		return Code{Hi: v << (lo - 64)}
+		return Code{Hi: bits << (lo - 64)}
 	}
-	return Code{Lo: uint64(v) << lo}
+	return Code{Lo: bits << lo}
 }
 
 // Or is the union of two sets of bits.
@@ -70,7 +67,7 @@ func (c Code) Flip(bit uint8) Code {
 func (c Code) Has(bit uint8) bool { return c.Bits(bit, 1) != 0 }
 
 // Count is the number of bits that are set.
-func (c Code) Count() int { return bits.OnesCount64(c.Lo) + bits.OnesCount32(c.Hi) }
+func (c Code) Count() int { return bits.OnesCount64(c.Lo) + bits.OnesCount64(c.Hi) }
 
 // Field is a field of an encoding that can be an operand.
 type Field struct {
@@ -122,12 +119,20 @@ type Marker struct {
 	Values []uint32
 }
 
+// Behind is what the four bytes must be that begin the second half of an instruction
+// of 16 bytes.
+type Behind struct{ Mask, Match uint32 }
+
+// behindAt is the place of those bytes, in bits.
+const behindAt = 64
+
 // Encoding is one instruction format.
 type Encoding struct {
 	Name        string
 	Mask, Match uint32  // of the first four bytes
+	Behind      *Behind // when not nil: and of four more
 	Marker      *Marker // when not nil: of the bits that it names, one of these values alone
-	Size        uint8   // in bytes, without a literal: 4, 8 or 12
+	Size        uint8   // in bytes, without a literal: 4, 8, 12 or 16
 	Literal     bool    // one may follow, although there are more than 4 bytes
 	Only        []uint8 // when not empty: of the opcodes, these alone
 	Index       []Piece // opcode first
@@ -167,6 +172,9 @@ func (e *Encoding) Rows() int {
 // zero. For a piece with values that has none of them, the bits are zero.
 func (e *Encoding) Word(row uint32) Code {
 	c := Code{Lo: uint64(e.Match)}.Or(e.Fill)
+	if e.Behind != nil {
+		c = c.Or(At(behindAt, 32, e.Behind.Match))
+	}
 	if e.Marker != nil {
 		c = c.Or(At(e.Marker.Lo, 9, e.Marker.Values[0]))
 	}
@@ -189,6 +197,9 @@ func (e *Encoding) Word(row uint32) Code {
 // that are no business of the encoding.
 func (e *Encoding) Fixed(c Code) Code {
 	f := Code{Lo: uint64(e.Mask)}.Or(e.Other)
+	if e.Behind != nil {
+		f = f.Or(At(behindAt, 32, e.Behind.Mask))
+	}
 	if e.Marker != nil {
 		f = f.Or(At(e.Marker.Lo, 9, ^uint32(0)))
 	}
@@ -200,6 +211,9 @@ func (e *Encoding) Fixed(c Code) Code {
 
 func (e *Encoding) matches(c Code) bool {
 	if e.Second || uint32(c.Lo)&e.Mask != e.Match {
+		return false
+	}
+	if e.Behind != nil && c.Bits(behindAt, 32)&e.Behind.Mask != e.Behind.Match {
 		return false
 	}
 	if e.Marker != nil && !slices.Contains(e.Marker.Values, c.Bits(e.Marker.Lo, 9)) {
