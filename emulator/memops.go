@@ -222,7 +222,7 @@ func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 			off += uint64(w.v[reg%vregs][l])
 		}
 		if p.private {
-			p.addr[l] = uint64(uint32(off + soffset/lanes))
+			p.addr[l] = uint64(uint32(off + soffset/uint64(w.size)))
 			continue
 		}
 		if d[3]&(1<<23) != 0 { // ADD_TID_ENABLE

@@ -231,7 +231,7 @@ func (w *wave) touches(i *instr, n *notes) []touch {
 // stepWatched is step for a launch that is checked or counted.
 func (w *wave) stepWatched(turn int64) {
 	l := w.group.launch
-	all := l.module.program.watched()
+	all := l.program.watched()
 	w.left = turn
 	for n := turn; n > 0; n-- {
 		if uint(w.pc) >= uint(len(w.code)) {

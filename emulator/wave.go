@@ -8,7 +8,8 @@ import (
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 )
 
-// lanes is the width of a wave of GFX9.
+// lanes is the most that a wave has. Where it has 32, the upper half of EXEC is
+// zero, and what lies in the upper lanes means nothing.
 const lanes = 64
 
 // vec is one vector register.
@@ -28,16 +29,20 @@ const (
 	atBarrier
 	ended
 	faulted
-	asleep // runs on when its turn comes again
+	asleep   // runs on when its turn comes again
+	awaiting // a barrier of two steps
 )
 
-// wave is 64 work-items that run in step. Only its worker touches it.
+// wave is 64 work-items, or 32, that run in step. Only its worker touches it.
 type wave struct {
 	s      [128]uint32 // scalar registers, special ones included, numbered as encoded
 	scc    uint32      // 0 or 1
 	pc     int32       // in words from the start of the program
 	mode   uint32      // hwreg MODE
 	state  state
+	small  bool   // of 32 lanes: masks are one register wide
+	size   uint32 // lanes: 32 or 64
+	passed bool   // the barrier that it has signalled is open
 	v      *[vregs]vec
 	tmp    [8]vec // of one instruction; the last is always zero
 	spare  [2]vec
@@ -132,7 +137,7 @@ func (w *wave) special(s *source) uint64 {
 	case isa.ConstPrivateLimit:
 		return aperture(privateAperture + apertureSize - 1)
 	case isa.ConstVCCZ:
-		return bit(w.pair(isa.VCC) == 0)
+		return bit(w.mask(isa.VCC) == 0)
 	case isa.ConstExecZ:
 		return bit(w.exec() == 0)
 	case isa.ConstSCC:

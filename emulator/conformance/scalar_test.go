@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-func all() *corpus {
+// all is the corpus for waves of that many lanes.
+func all(size int) *corpus {
 	c := &corpus{}
 	arithmetic[int8](c, "i8")
 	arithmetic[uint8](c, "u8")
@@ -26,7 +27,7 @@ func all() *corpus {
 	memory(c)
 	atomics(c)
 	flow(c)
-	lanes(c)
+	lanes(c, size)
 	groups(c)
 	return c
 }

@@ -1,0 +1,3 @@
+package emulator
+
+func rdnaMatrix() map[string]*operation { return nil }
