@@ -39,7 +39,7 @@ func (r *run) got64(i int) uint64 { return binary.LittleEndian.Uint64(r.out[8*i:
 const items = 1000 // neither a multiple of a wave nor of a work-group
 
 func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
-	for _, arch := range []string{"gfx900", "gfx942"} {
+	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1100", "gfx1201"} {
 		for _, opt := range []string{"-O0", "-O3"} {
 			t.Run(arch+opt, func(t *testing.T) { f(t, arch, opt) })
 		}

@@ -59,6 +59,10 @@ func rdnaScalar() map[string]*operation {
 // scalarLoad loads less than a register, or three.
 func (w *wave) scalarLoad(i *instr, a access) {
 	p := w.scalarPlaceOf(i.inst)
+	if a.bytes < 4 {
+		p.limit -= min(p.exact-p.addr, p.limit)
+		p.addr = p.exact
+	}
 	var v [4]uint32
 	if a.bytes <= p.limit { // beyond a buffer is zero
 		r, off := w.global(i, -1, p.addr, a.bytes, false)

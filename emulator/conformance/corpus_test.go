@@ -29,7 +29,7 @@ type kernel struct {
 	// check compares element by element; it returns what is wrong, or nothing.
 	check func(a, b, out []byte) string
 	only  []string // targets; nil: all
-	never []string // targets that do not have the instructions, or do something else
+	never []string // targets, with a level or at all of them, that cannot run it
 }
 
 // prelude gives the kernels what HIP's headers would.
@@ -140,8 +140,8 @@ func (k *kernel) from(targets ...string) { k.only = targets }
 // not leaves targets out.
 func (k *kernel) not(targets ...string) { k.never = targets }
 
-func (k *kernel) runsOn(target string) bool {
-	return (k.only == nil || slices.Contains(k.only, target)) && !slices.Contains(k.never, target)
+func (k *kernel) runsOn(target, level string) bool {
+	return (k.only == nil || slices.Contains(k.only, target)) && !slices.Contains(k.never, target) && !slices.Contains(k.never, target+level)
 }
 
 // near compares two values: NaN is as NaN, and zeros are alike only with their sign.
@@ -217,7 +217,7 @@ func chance[T element](rng *rand.Rand) T {
 }
 
 // source is all of the kernels that run on a target.
-func (c *corpus) source(target string) string {
+func (c *corpus) source(target, level string) string {
 	var b strings.Builder
 	lanes := 64
 	if _, narrow := wave(target); narrow {
@@ -225,7 +225,7 @@ func (c *corpus) source(target string) string {
 	}
 	fmt.Fprintf(&b, "#define LANES %d\n%s", lanes, prelude)
 	for _, k := range c.list {
-		if k.runsOn(target) {
+		if k.runsOn(target, level) {
 			b.WriteString(k.code)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *corpus) run(t *testing.T, target, processor, level string) {
 	if strings.HasSuffix(target, "/64") {
 		flags = append(flags, "-mwavefrontsize64")
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, c.source(target), processor, flags...))
+	data, err := os.ReadFile(llvmtest.HIP(t, c.source(target, level), processor, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (c *corpus) run(t *testing.T, target, processor, level string) {
 	a, b, out := buffers[0], buffers[1], buffers[2]
 	tried, failed := 0, 0
 	for _, k := range c.list {
-		if !k.runsOn(target) {
+		if !k.runsOn(target, level) {
 			continue
 		}
 		tried++
