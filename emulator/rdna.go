@@ -115,7 +115,7 @@ func halvesOf(inst *isa.Inst) (upper uint8, keeps bool) {
 			keeps = true
 		}
 	}
-	return upper, keeps || inst.Generation() == 10 && resultOf16(inst.Name())
+	return upper, keeps || resultOf16(inst.Name())
 }
 
 // resultOf16 reports the vector operations whose result is one number of 16 bits,

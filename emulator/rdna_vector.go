@@ -204,7 +204,7 @@ func rdnaDots() map[string]*operation {
 			d := &w.tmp[3]
 			for l := range d {
 				sum := mixedDot(a[l], b[l], size, neg&1 != 0, neg&2 != 0) + int64(int32(c[l]))
-				if i.clamp {
+				if i.inst.Clamp() {
 					sum = max(math.MinInt32, min(sum, math.MaxInt32))
 				}
 				d[l] = uint32(sum)
