@@ -25,6 +25,7 @@ func barriers(ops map[string]*operation) {
 				w.scc = bit32(w.group.signals == 0)
 			}
 			w.group.signals++
+			w.group.arrive(w)
 			w.group.complete()
 		}}
 	}
@@ -34,6 +35,7 @@ func barriers(ops map[string]*operation) {
 		case !known(w, i):
 		case w.passed:
 			w.passed = false
+			w.group.leave(w)
 		default:
 			w.state = awaiting
 		}
@@ -51,17 +53,46 @@ func (g *group) complete() {
 	if g.signals == 0 || g.signals < live {
 		return
 	}
-	g.signals = 0
-	if k := g.launch.watch; k != nil {
-		k.barrier(g)
+	for _, w := range g.waves {
+		if w.state == ended {
+			g.arrive(w)
+		}
 	}
+	g.signals = 0
+	g.opened, g.arrived = g.arrived, nil
 	for _, w := range g.waves {
 		if w.state == awaiting {
 			w.state = running
+			g.leave(w)
 		} else {
 			w.passed = true
 		}
 	}
+}
+
+// arrive and leave tell a launch that looks for races what a barrier orders: what
+// waves did before they signalled comes before what others do when they have waited.
+func (g *group) arrive(w *wave) {
+	k := g.launch.watch
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if g.arrived == nil {
+		g.arrived = clockView{}
+	}
+	k.clock(w.id()).release(w.id(), g.arrived)
+}
+
+func (g *group) leave(w *wave) {
+	k := g.launch.watch
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.clock(w.id()).seen.join(g.opened)
 }
 
 // stuck returns one of the waves when all wait for signals that nobody is left to

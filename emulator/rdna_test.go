@@ -251,7 +251,12 @@ func TestRDNAFloats(t *testing.T) {
 		{"s_cvt_f16_f32 s20, %5; s_cvt_f32_f16 s20, s20; v_mov_b32 %0, s20", func(_, _, _, _, t uint32) uint32 { return t }},
 		{"v_s_rcp_f32 s20, %5; v_mov_b32 %0, s20", func(_, _, _, _, t uint32) uint32 { return u32(float32(1 / float64(f32(t)))) }},
 		{"s_round_mode 2; s_add_f32 s20, 1.0, 0xaf800000; s_round_mode 0; v_mov_b32 %0, s20", func(_, _, _, _, _ uint32) uint32 { return 0x3f7fffff }},
-		{"v_cvt_pk_fp8_f32 v10, %4, %5; v_cvt_f32_fp8 v11, v10 byte_sel:1; v_mov_b32 %0, v11", func(_, _, _, _, t uint32) uint32 { return t }},
+		{"v_cvt_pk_fp8_f32 v10, %4, %5; v_cvt_f32_fp8 v11, v10 byte_sel:1; v_mov_b32 %0, v11", func(_, _, _, _, t uint32) uint32 {
+			if f32(t) == 9.5 { // halfway between two that there are
+				return u32(10)
+			}
+			return t
+		}},
 		{"v_cvt_pk_i16_f32 %0, %4, %5", func(_, _, _, s, t uint32) uint32 { return uint32(int32(f32(s)))&0xffff | uint32(int32(f32(t)))<<16 }},
 	})
 	for _, arch := range []string{"gfx1030", "gfx1100"} {

@@ -9,7 +9,7 @@ import (
 
 // scalarPlace is where a scalar memory operation acts.
 type scalarPlace struct {
-	data  int // first scalar register
+	data  int    // first scalar register
 	addr  uint64 // aligned to words
 	exact uint64 // not aligned: of loads of 8 and 16 bits
 	limit uint64 // bytes of a buffer from addr on
