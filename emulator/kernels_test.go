@@ -48,11 +48,17 @@ func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
 
 func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	t.Helper()
-	d, err := NewDevice(arch)
+	return loadFor(t, arch, arch, source, append([]string{opt}, flags...)...)
+}
+
+// loadFor loads what is compiled for a target on a device that it covers.
+func loadFor(t testing.TB, device, target, source string, flags ...string) *Module {
+	t.Helper()
+	d, err := NewDevice(device)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...))
+	data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, target, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,6 +229,12 @@ func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 			index += uint64(l)
 		}
 		at, room := bufferPlace(d, index, off, soffset)
+		if number := inst.Generation(); number > 9 {
+			if at, room, ok = rdnaPlace(d, number, index, off, soffset); !ok {
+				w.fail(i, "a swizzled buffer is not supported")
+				return p, false
+			}
+		}
 		p.addr[l], p.room[l] = base+at, room
 	}
 	if p.private && inst.IdxEn() {
