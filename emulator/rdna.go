@@ -165,6 +165,11 @@ func (i *instr) bind() {
 		}
 		second.inner = &first
 		i.inner, i.run = &second, runDual
+		for n := range second.src {
+			if s := &second.src[n]; s.kind == srcVector && s.reg == i.dst {
+				i.run = runDualApart
+			}
+		}
 	}
 }
 
@@ -231,8 +236,16 @@ func (w *wave) permute8(i *instr, t *vec) {
 	}
 }
 
-// runDual runs two operations as one: both read before either writes.
+// runDual runs two operations as one. The first writes nothing that the second reads.
 func runDual(w *wave, i *instr) {
+	second := i.inner
+	first := second.inner
+	first.run(w, first)
+	second.run(w, second)
+}
+
+// runDualApart is runDual where it does: both read before either writes.
+func runDualApart(w *wave, i *instr) {
 	second := i.inner
 	first := second.inner
 	d := &w.v[i.dst%vregs]

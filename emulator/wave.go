@@ -19,6 +19,8 @@ const (
 	firstAGPR = 256 // AGPRs follow the VGPRs
 	vregs     = 512
 	allLanes  = ^uint64(0)
+
+	narrowLanes = 1<<32 - 1 // of a wave of 32
 )
 
 // state says what a wave waits for.
@@ -200,8 +202,12 @@ func (w *wave) wide(s *source, lo, hi *vec) (*vec, *vec) {
 
 // merge stores the lanes of the mask.
 func merge(d, t *vec, mask uint64) {
-	if mask == allLanes {
+	switch mask {
+	case allLanes:
 		*d = *t
+		return
+	case narrowLanes:
+		*(*[lanes / 2]uint32)(d[:]) = *(*[lanes / 2]uint32)(t[:])
 		return
 	}
 	for m := mask; m != 0; m &= m - 1 {
