@@ -25,6 +25,7 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4))); typedef float f4 __attrib
 KERNEL raw(u32 *p, u32 *out) { DESC(0, 100, 3 << 28); u32 t = TID * 4, v; asm volatile("LOAD %0, %1, %2, OFF offen offset:4\nWAIT" : "=v"(v) : "v"(t), "s"(d)); out[TID] = v; }
 KERNEL structured(u32 *p, u32 *out) { DESC(12, 20, 0); LOADED("LOAD %0, %1, %2, OFF idxen offset:8"); }
 KERNEL beyond(u32 *p, u32 *out) { DESC(12, 20, 0); LOADED("LOAD %0, %1, %2, OFF idxen offset:12"); }
+KERNEL far(u32 *p, u32 *out) { DESC(12, 20, 0); LOADED("LOAD %0, %1, %2, OFF idxen offset:20"); }
 KERNEL indexed(u32 *p, u32 *out) { DESC(12, 20, 1 << 28); LOADED("LOAD %0, %1, %2, OFF idxen offset:12"); }
 KERNEL none(u32 *p, u32 *out) { DESC(4, 0, 2 << 28); LOADED("LOAD %0, %1, %2, OFF idxen"); }
 KERNEL swizzled(u32 *p, u32 *out) { DESC(4 | 3 << 14, 9, 2 << 28); LOADED("LOAD %0, %1, %2, OFF idxen"); }
@@ -43,6 +44,7 @@ func TestRDNAMemory(t *testing.T) {
 			"raw":        func(i int) uint32 { return uint32(1001+i) * bit32(i < 24) },
 			"structured": func(i int) uint32 { return uint32(1002+3*i) * bit32(i < 20) },
 			"beyond":     func(i int) uint32 { return 0 },
+			"far":        func(i int) uint32 { return 0 },
 			"indexed":    func(i int) uint32 { return uint32(1003+3*i) * bit32(i < 20) },
 			"none":       func(i int) uint32 { return 0 },
 			"swizzled":   nil,

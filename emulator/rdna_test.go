@@ -88,6 +88,7 @@ func TestRDNAIntegers(t *testing.T) {
 		{"s_mov_b32 exec_hi, -1; v_mov_b32 %0, exec_hi", func(_, _, _, _, _ uint32) uint32 { return 0 }},
 		{"v_mov_b32 v10, %1; v_mov_b32 v11, %2; v_mov_b32 v12, 7; s_mov_b32 m0, 2; v_movrels_b32 %0, v10", func(_, _, _, _, _ uint32) uint32 { return 7 }},
 		{"v_mov_b32 v10, %1; v_mov_b32 v11, %2; s_mov_b32 m0, 1; v_movreld_b32 v10, 5; v_sub_nc_u32 %0, v10, v11", func(x, _, _, _, _ uint32) uint32 { return x - 5 }},
+		{"v_mov_b32 %0, 5; v_mov_b32_dpp %0, %1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0x0; v_add_nc_u32 %0, 1, %0", func(_, _, _, _, _ uint32) uint32 { return 6 }},
 		{"v_mad_u32_u16 %0, %1, %2, %3", func(x, y, z, _, _ uint32) uint32 { return (x&0xffff)*(y&0xffff) + z }},
 		{"v_add_nc_i32 %0, %1, %2 clamp", func(x, y, _, _, _ uint32) uint32 {
 			return limit(int64(int32(x))+int64(int32(y)), math.MinInt32, math.MaxInt32)
