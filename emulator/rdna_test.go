@@ -54,6 +54,9 @@ func signedMax(a, b uint32) uint32 { return uint32(max(int32(a), int32(b))) }
 // Integers and moves, as the documents say. What is the same from one RDNA to the
 // next runs on all three.
 func TestRDNAIntegers(t *testing.T) {
+	off := func(text string) string {
+		return "v_mov_b32 v10, %4; v_mov_b32 v11, 77; s_mov_b32 s21, 0; s_mov_b32 s22, 0; s_mov_b32 s20, exec_lo; s_mov_b32 exec_lo, 1; " + text + "; s_mov_b32 exec_lo, s20; v_readlane_b32 s23, v11, 0; v_mov_b32 %0, s23"
+	}
 	all := []rdnaCase{
 		{"v_xor3_b32 %0, %1, %2, %3", func(x, y, z, _, _ uint32) uint32 { return x ^ y ^ z }},
 		{"v_add_nc_u32 %0, %1, %2", func(x, y, _, _, _ uint32) uint32 { return x + y }},
@@ -66,6 +69,7 @@ func TestRDNAIntegers(t *testing.T) {
 		{"s_mov_b32 null, -1; s_mov_b64 null, -1; v_mov_b32 %0, null", func(_, _, _, _, _ uint32) uint32 { return 0 }},
 		{"s_mov_b32 m0, 77; s_mov_b64 null, -1; v_mov_b32 %0, m0", func(_, _, _, _, _ uint32) uint32 { return 77 }},
 		{"s_mov_b32 vcc_hi, 5; v_cmp_gt_u32 vcc_lo, %1, %2; v_mov_b32 %0, vcc_hi", func(_, _, _, _, _ uint32) uint32 { return 5 }},
+		{"s_mov_b32 vcc_lo, 0; s_mov_b32 vcc_hi, 5; v_mov_b32 %0, 1; s_cbranch_vccz 1; v_mov_b32 %0, 2", func(_, _, _, _, _ uint32) uint32 { return 1 }},
 		{"s_mov_b32 s21, 5; s_mov_b32 s23, 6; v_cmp_ne_u32 s22, 0, 0; v_add_nc_u32 %0, s21, s23", func(_, _, _, _, _ uint32) uint32 { return 11 }},
 		{"v_cmp_lt_u32 s23, %1, %2; v_cndmask_b32 %0, %1, %2, s23", func(x, y, _, _, _ uint32) uint32 { return max(x, y) }},
 		{"v_add_co_u32 %0, s23, %1, %2; v_add_co_ci_u32 %0, s25, 0, %0, s23", func(x, y, _, _, _ uint32) uint32 {
@@ -89,6 +93,15 @@ func TestRDNAIntegers(t *testing.T) {
 		{"v_mov_b32 v10, %1; v_mov_b32 v11, %2; v_mov_b32 v12, 7; s_mov_b32 m0, 2; v_movrels_b32 %0, v10", func(_, _, _, _, _ uint32) uint32 { return 7 }},
 		{"v_mov_b32 v10, %1; v_mov_b32 v11, %2; s_mov_b32 m0, 1; v_movreld_b32 v10, 5; v_sub_nc_u32 %0, v10, v11", func(x, _, _, _, _ uint32) uint32 { return x - 5 }},
 		{"v_mov_b32 %0, 5; v_mov_b32_dpp %0, %1 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0x0; v_add_nc_u32 %0, 1, %0", func(_, _, _, _, _ uint32) uint32 { return 6 }},
+		// Lane 0 alone is on, and reads from one that is off.
+		{off("v_permlanex16_b32 v11, v10, s21, s22 op_sel:[1,0]"), func(_, _, _, s, _ uint32) uint32 { return s }},
+		{off("v_permlanex16_b32 v11, v10, s21, s22 op_sel:[0,0]"), func(_, _, _, s, _ uint32) uint32 { return 77 }},
+		{off("v_permlanex16_b32 v11, v10, s21, s22 op_sel:[0,1]"), func(_, _, _, s, _ uint32) uint32 { return 0 }},
+		{off("v_mov_b32_dpp v11, v10 row_share:5 row_mask:0xf bank_mask:0xf fi:1"), func(_, _, _, s, _ uint32) uint32 { return s }},
+		{off("v_mov_b32_dpp v11, v10 row_share:5 row_mask:0xf bank_mask:0xf"), func(_, _, _, s, _ uint32) uint32 { return 77 }},
+		{off("v_mov_b32_dpp v11, v10 row_share:5 row_mask:0xf bank_mask:0xf bound_ctrl:1"), func(_, _, _, s, _ uint32) uint32 { return 0 }},
+		{off("v_mov_b32_dpp v11, v10 dpp8:[7,7,7,7,7,7,7,7] fi:1"), func(_, _, _, s, _ uint32) uint32 { return s }},
+		{off("v_mov_b32_dpp v11, v10 dpp8:[7,7,7,7,7,7,7,7]"), func(_, _, _, s, _ uint32) uint32 { return 0 }},
 		{"v_mad_u32_u16 %0, %1, %2, %3", func(x, y, z, _, _ uint32) uint32 { return (x&0xffff)*(y&0xffff) + z }},
 		{"v_add_nc_i32 %0, %1, %2 clamp", func(x, y, _, _, _ uint32) uint32 {
 			return limit(int64(int32(x))+int64(int32(y)), math.MinInt32, math.MaxInt32)
