@@ -104,7 +104,17 @@ func manipulation(c *corpus) {
 			s += int32(int8(x>>(8*n))) * int32(int8(y>>(8*n)))
 		}
 		return s
-	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950")
+	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1030/64")
+	expr(c, "bits", "(u32)__builtin_amdgcn_sudot4(true, x, false, y, 100, false) ^ (u32)__builtin_amdgcn_sudot8(false, x, true, y, 7, false)", func(x, y u) u {
+		four, eight := int32(100), int32(7)
+		for n := range 4 {
+			four += int32(int8(x>>(8*n))) * int32(uint8(y>>(8*n)))
+		}
+		for n := range 8 {
+			eight += int32(x>>(4*n)&15) * (int32(y>>(4*n)<<28) >> 28)
+		}
+		return u(four) ^ u(eight)
+	}).from("gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64")
 	expr(c, "bits", "__builtin_amdgcn_udot4(x, y, 100, false) + __builtin_amdgcn_udot8(x, y, 1, false)", func(x, y u) u {
 		s := u(101)
 		for n := range 4 {
@@ -114,7 +124,7 @@ func manipulation(c *corpus) {
 			s += x >> (4 * n) & 15 * (y >> (4 * n) & 15)
 		}
 		return s
-	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950")
+	}).from(append(rdna(), "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950")...)
 }
 
 func bit(b bool) uint32 { return pick[uint32](b, 1, 0) }
