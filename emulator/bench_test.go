@@ -21,8 +21,8 @@ KERNEL mixfloat(const u32 *a, const u32 *b, u32 *out, u32 n) {
 KERNEL saxpy(float s, const float *x, float *y, u32 n) { u32 i = GID; if (i < n) y[i] += s * x[i]; }
 `
 
-func benchmarkLoop(b *testing.B, kernel string) {
-	m := loadHIP(b, "gfx942", "-O3", benchSource)
+func benchmarkLoop(b *testing.B, arch, kernel string) {
+	m := loadHIP(b, arch, "-O3", benchSource)
 	p, _ := alloc(b, m, 1<<16)
 	args := [][]byte{u64arg(uint64(p)), u64arg(uint64(p)), u64arg(uint64(p)), u32arg(2000)}
 	var n int64
@@ -46,10 +46,13 @@ func benchmarkLoop(b *testing.B, kernel string) {
 }
 
 // Wave instructions a second on one core.
-func BenchmarkInteger(b *testing.B) { benchmarkLoop(b, "mixint") }
+func BenchmarkInteger(b *testing.B) { benchmarkLoop(b, "gfx942", "mixint") }
 
 // The same of f32.
-func BenchmarkFloat(b *testing.B) { benchmarkLoop(b, "mixfloat") }
+func BenchmarkFloat(b *testing.B) { benchmarkLoop(b, "gfx942", "mixfloat") }
+
+// Waves of 32 lanes.
+func BenchmarkIntegerNarrow(b *testing.B) { benchmarkLoop(b, "gfx1100", "mixint") }
 
 // A million elements, start to result.
 func BenchmarkSaxpy(b *testing.B) {

@@ -160,9 +160,10 @@ func (w *wave) formatted(i *instr, count int, store bool, half int) {
 		return
 	}
 	d := lanesAt.words
-	fields, kind := dataFormat(d[3]>>15&15), d[3]>>12&7
+	format, kind := w.format(d)
+	fields := dataFormat(format)
 	if fields == nil || lanesAt.private {
-		w.fail(i, "data format %d of a buffer is not supported", d[3]>>15&15)
+		w.fail(i, "the data format of a buffer whose descriptor ends in 0x%x is not supported", d[3])
 		return
 	}
 	last := fields[len(fields)-1]

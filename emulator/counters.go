@@ -17,13 +17,14 @@ type Counters struct {
 	// Instructions by class; their sum is Instructions.
 	Scalar       int64 // SOP1, SOP2, SOPC, SOPK
 	Vector       int64 // VOP1, VOP2, VOP3, VOP3P, VOPC
-	Matrix       int64 // MFMA, SMFMAC
+	Matrix       int64 // MFMA, SMFMAC, WMMA, SWMMAC
 	ScalarMemory int64 // SMEM
 	VectorMemory int64 // FLAT, GLOBAL, SCRATCH, MUBUF
 	LocalMemory  int64 // DS
 	Control      int64 // SOPP: branches, waits, barriers
 
-	ActiveLanes   int64 // work-items that took part, summed up over Vector, VectorMemory and LocalMemory
+	Lanes         int64 // of all waves, summed up over Vector, VectorMemory and LocalMemory
+	ActiveLanes   int64 // those that took part
 	BytesLoaded   int64 // of global memory; atomic operations count on both sides
 	BytesStored   int64
 	LocalBytes    int64 // moved by loads, stores and atomics of local memory
@@ -38,6 +39,7 @@ func (c *Counters) add(o *Counters) {
 	for k, v := range o.classes() {
 		*c.classes()[k] += *v
 	}
+	c.Lanes += o.Lanes
 	c.ActiveLanes += o.ActiveLanes
 	c.BytesLoaded += o.BytesLoaded
 	c.BytesStored += o.BytesStored
@@ -50,8 +52,8 @@ func (c *Counters) add(o *Counters) {
 // 1: what is missing went to divergence and to work-groups that do not fill their
 // waves. It is 1 when there were none.
 func (c *Counters) Active() float64 {
-	if n := c.Vector + c.VectorMemory + c.LocalMemory; n > 0 {
-		return float64(c.ActiveLanes) / float64(n*lanes)
+	if c.Lanes > 0 {
+		return float64(c.ActiveLanes) / float64(c.Lanes)
 	}
 	return 1
 }
@@ -79,7 +81,7 @@ func classOf(i *instr) category {
 		return classControl
 	case enc <= isa.SOP2:
 		return classScalar
-	case strings.HasPrefix(name, "v_mfma"), strings.HasPrefix(name, "v_smfmac"):
+	case strings.HasPrefix(name, "v_mfma"), strings.HasPrefix(name, "v_smfmac"), strings.HasPrefix(name, "v_wmma"), strings.HasPrefix(name, "v_swmmac"):
 		return classMatrix
 	case enc == isa.SMEM:
 		return classScalarMemory
@@ -96,6 +98,7 @@ func (w *wave) tally(i *instr, n *notes, list []touch) {
 	c := w.count
 	*c.classes()[n.class]++
 	if n.class == classVector || n.class == classVectorMemory || n.class == classLocal {
+		c.Lanes += int64(w.size)
 		c.ActiveLanes += int64(bits.OnesCount64(w.exec()))
 	}
 	for k := range list {

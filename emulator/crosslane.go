@@ -83,13 +83,13 @@ func dppSource(ctrl uint32, l int) int {
 func crossLane() map[string]*operation {
 	ops := map[string]*operation{}
 	ops["v_readlane_b32"] = &operation{results: 1, run: func(w *wave, i *instr) {
-		w.s[i.dst&127] = w.vector(&i.src[0], &w.tmp[0])[w.scalar32(&i.src[1])&63]
+		w.s[i.dst&127] = w.vector(&i.src[0], &w.tmp[0])[w.scalar32(&i.src[1])&(w.size-1)&63]
 	}}
 	ops["v_readfirstlane_b32"] = &operation{results: 1, run: func(w *wave, i *instr) {
 		w.s[i.dst&127] = w.vector(&i.src[0], &w.tmp[0])[bits.TrailingZeros64(w.exec()|1<<63)&63&-int(bit(w.exec() != 0))]
 	}}
 	ops["v_writelane_b32"] = &operation{results: 1, run: func(w *wave, i *instr) {
-		w.v[i.dst%vregs][w.scalar32(&i.src[1])&63] = w.scalar32(&i.src[0])
+		w.v[i.dst%vregs][w.scalar32(&i.src[1])&(w.size-1)&63] = w.scalar32(&i.src[0])
 	}}
 	count := func(upper bool) *operation {
 		return &operation{results: 1, run: func(w *wave, i *instr) {

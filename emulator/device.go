@@ -18,7 +18,8 @@ import (
 type Device struct {
 	target  gpu.TargetID
 	table   *gpu.Table
-	decoder *isa.Decoder
+	decoder *isa.Decoder // of waves of 64 lanes
+	narrow  *isa.Decoder // of waves of 32 lanes; nil where there are none
 	mem     memory
 	gen     generation
 
@@ -41,10 +42,12 @@ func (d *Device) heapState() (*region, error) {
 
 // generation is what differs between processors for a kernel that starts.
 type generation struct {
-	packedIDs    bool // work-item ids share v0 (gfx90a on)
-	archScratch  bool // no scratch registers are set up: flat scratch is there (gfx942 on)
+	packedIDs    bool // work-item ids share v0 (gfx90a on, gfx11 on)
+	archScratch  bool // no scratch registers are set up: flat scratch is there (gfx942 on, gfx11 on)
+	archIDs      bool // the ids of the work-group lie in registers of traps (gfx12 on)
 	unifiedVGPRs bool // AGPRs follow the VGPRs (gfx90a on)
-	ocp          bool // fp8 and bf8 are those of the OCP (gfx950 on)
+	ocp          bool // fp8 and bf8 are those of the OCP (gfx950 on, gfx12)
+	number       int  // 9 to 12
 }
 
 // NewDevice returns a device of a target id, such as gfx942 or
@@ -58,16 +61,18 @@ func NewDevice(target string) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := decoderOf(t.Name)
-	if err != nil {
+	d := &Device{target: t.ID, table: table}
+	if d.decoder, d.narrow, err = decodersOf(t.Name); err != nil {
 		return nil, err
 	}
-	d := &Device{target: t.ID, table: table, decoder: dec}
 	switch t.Name {
 	case "gfx90a":
 		d.gen = generation{packedIDs: true, unifiedVGPRs: true}
 	case "gfx942", "gfx950":
 		d.gen = generation{packedIDs: true, unifiedVGPRs: true, archScratch: true, ocp: t.Name == "gfx950"}
+	}
+	if number := d.decoder.Generation(); number > 9 {
+		d.gen = generation{packedIDs: number > 10, archScratch: number > 10, archIDs: number > 11, ocp: true, number: number}
 	}
 	return d, nil
 }
@@ -95,11 +100,12 @@ func (d *Device) Bytes(p Pointer, n uint64) ([]byte, error) { return d.mem.bytes
 
 // Module is a code object in the memory of a device.
 type Module struct {
-	dev     *Device
-	obj     *codeobj.Object
-	image   *region
-	low     uint64 // the object's lowest address; the image begins with it
-	program *program
+	dev   *Device
+	obj   *codeobj.Object
+	image *region
+	low   uint64 // the object's lowest address; the image begins with it
+
+	programs [2]*program // as waves of 64 lanes run it, as those of 32; nil where no kernel has them
 }
 
 // Load loads a code object, or the one for this device out of an offload bundle
@@ -153,10 +159,7 @@ func (d *Device) Load(data []byte) (*Module, error) {
 	if err := m.relocate(); err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
-	if m.program, err = newProgram(d, m); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, m.decode()
 }
 
 // Object returns the code object that was loaded.

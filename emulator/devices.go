@@ -1,8 +1,6 @@
 package emulator
 
 import (
-	"fmt"
-
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 )
@@ -16,7 +14,7 @@ func DeviceFor(target gpu.Target) (string, bool) {
 		names = target.Covers
 	}
 	for _, name := range names {
-		if _, err := decoderOf(name); err == nil {
+		if _, err := isa.NewDecoder(name); err == nil {
 			id := target.ID
 			id.Processor = name
 			return id.String(), true
@@ -25,15 +23,12 @@ func DeviceFor(target gpu.Target) (string, bool) {
 	return "", false
 }
 
-// decoderOf returns the decoder of a processor whose instructions run: those of
-// RDNA are decoded only.
-func decoderOf(processor string) (*isa.Decoder, error) {
-	dec, err := isa.NewDecoder(processor)
-	if err == nil && dec.Generation() > 9 {
-		err = fmt.Errorf("%s: its instructions are decoded, not run yet: name a GFX9 processor, such as gfx942", processor)
+// decodersOf returns the decoders of a processor for waves of 64 lanes, and of 32
+// where it has them.
+func decodersOf(processor string) (wide, narrow *isa.Decoder, err error) {
+	if wide, err = isa.NewWave64Decoder(processor); err != nil || wide.Generation() == 9 {
+		return wide, nil, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return dec, nil
+	narrow, err = isa.NewDecoder(processor)
+	return wide, narrow, err
 }

@@ -182,7 +182,7 @@ func bpermute(w *wave, i *instr) {
 	e, off := w.exec(), uint32(i.inst.Offset())
 	d, addr, from := &w.tmp[0], &w.v[va%vregs], &w.v[data%vregs]
 	for l := range d {
-		n := (addr[l] + off) >> 2 & 63
+		n := w.laneWithin(l, (addr[l]+off)>>2)
 		d[l] = from[n] & -uint32(e>>n&1)
 	}
 	merge(&w.v[dst%vregs], d, e)
@@ -197,7 +197,7 @@ func permuteForward(w *wave, i *instr) {
 	*d = vec{}
 	for m := e; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) & 63
-		d[(w.v[va%vregs][l]+off)>>2&63] = w.v[data%vregs][l]
+		d[w.laneWithin(l, (w.v[va%vregs][l]+off)>>2)] = w.v[data%vregs][l]
 	}
 	merge(&w.v[dst%vregs], d, e)
 }

@@ -46,6 +46,6 @@ func (w *wave) failLane(i *instr, lane int, format string, args ...any) {
 		pc -= int32(i.size)
 		f.Instruction = i.inst.String()
 	}
-	f.PC = l.module.program.base + uint64(pc)*4
+	f.PC = l.program.base + uint64(pc)*4
 	w.state, w.fault = faulted, f
 }

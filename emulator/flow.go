@@ -25,8 +25,8 @@ func scalarFlow() map[string]*operation {
 	branch("s_branch", func(*wave) bool { return true })
 	branch("s_cbranch_scc0", func(w *wave) bool { return w.scc == 0 })
 	branch("s_cbranch_scc1", func(w *wave) bool { return w.scc != 0 })
-	branch("s_cbranch_vccz", func(w *wave) bool { return w.pair(isa.VCC) == 0 })
-	branch("s_cbranch_vccnz", func(w *wave) bool { return w.pair(isa.VCC) != 0 })
+	branch("s_cbranch_vccz", func(w *wave) bool { return w.mask(isa.VCC) == 0 })
+	branch("s_cbranch_vccnz", func(w *wave) bool { return w.mask(isa.VCC) != 0 })
 	branch("s_cbranch_execz", func(w *wave) bool { return w.exec() == 0 })
 	branch("s_cbranch_execnz", func(w *wave) bool { return w.exec() != 0 })
 	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
@@ -39,11 +39,11 @@ func scalarFlow() map[string]*operation {
 
 	address := func(w *wave, pc int32) uint64 {
 		m := w.group.launch.module
-		return m.image.base - m.low + m.program.base + uint64(pc)*4
+		return m.image.base - m.low + w.group.launch.program.base + uint64(pc)*4
 	}
 	jump := func(w *wave, i *instr, to uint64) {
 		m := w.group.launch.module
-		at := to - (m.image.base - m.low + m.program.base)
+		at := to - (m.image.base - m.low + w.group.launch.program.base)
 		if at%4 != 0 || at/4 >= uint64(len(w.code)) {
 			w.fail(i, "a jump to 0x%x, where no code is", to)
 			return
@@ -70,11 +70,16 @@ func scalarFlow() map[string]*operation {
 			v = w.mode
 		case hwStatus:
 			v = w.scc
+		default:
+			v = w.hardware(id)
 		}
 		w.s[i.dst&127] = v >> off & (1<<width - 1)
 	}, "s_getreg_b32")
 	setreg := func(w *wave, i *instr, where, v uint32) {
 		id, off, width := isa.HWReg(where)
+		if w.ignores(id) {
+			return
+		}
 		if id != hwMode {
 			w.fail(i, "hardware register %d cannot be written", id)
 			return

@@ -198,7 +198,11 @@ func TestGroups(t *testing.T) {
 				t.Errorf("counter = %d", got)
 			}
 		})
-		each("lanes", 1024, func(r *run, i int) uint32 {
+		lanes := each
+		if !strings.HasPrefix(arch, "gfx9") { // the kernel is for 64 lanes, and crosses halves of them
+			lanes = func(string, int, func(*run, int) uint32) {}
+		}
+		lanes("lanes", 1024, func(r *run, i int) uint32 {
 			wave, l := i&^63, i&63
 			v := func(lane int) uint32 { return r.inA(wave + lane) }
 			shr := uint32(7)

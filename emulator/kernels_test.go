@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func (r *run) got64(i int) uint64 { return binary.LittleEndian.Uint64(r.out[8*i:
 const items = 1000 // neither a multiple of a wave nor of a work-group
 
 func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
-	for _, arch := range []string{"gfx900", "gfx942"} {
+	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1100", "gfx1201"} {
 		for _, opt := range []string{"-O0", "-O3"} {
 			t.Run(arch+opt, func(t *testing.T) { f(t, arch, opt) })
 		}
@@ -49,12 +50,22 @@ func modes(t *testing.T, f func(t *testing.T, arch, opt string)) {
 
 func loadHIP(t testing.TB, arch, opt, source string, flags ...string) *Module {
 	t.Helper()
-	d, err := NewDevice(arch)
+	return loadFor(t, arch, arch, source, append([]string{opt}, flags...)...)
+}
+
+// loadFor loads what is compiled for a target on a device that it covers.
+func loadFor(t testing.TB, device, target, source string, flags ...string) *Module {
+	t.Helper()
+	d, err := NewDevice(device)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := llvmtest.HIP(t, prelude+source, arch, append([]string{opt}, flags...)...)
-	isatest.Agrees(t, path, arch)
+	path := llvmtest.HIP(t, prelude+source, target, flags...)
+	processor, _, _ := strings.Cut(device, ":") // the code runs there: a generic target has no table
+	if slices.Contains(flags, "-mwavefrontsize64") {
+		processor += "/64"
+	}
+	isatest.Agrees(t, path, processor)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ type Options struct {
 // launch is one kernel over one grid.
 type launch struct {
 	module  *Module
+	program *program
 	kernel  *codeobj.LoadedKernel
 	grid    Dim3 // in work-groups
 	block   Dim3
@@ -135,8 +136,9 @@ func (l *launch) prepare(args [][]byte) error {
 		return fmt.Errorf("%d work-items in a work-group: the kernel allows %d", work, limit)
 	case work > 1024:
 		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
-	case d.Properties.WavefrontSize() != lanes:
-		return fmt.Errorf("waves of %d: only %d are run", d.Properties.WavefrontSize(), lanes)
+	}
+	if l.program = l.module.programs[programOf(d)]; l.program == nil {
+		return fmt.Errorf("waves of %d lanes: %s has none", d.Properties.WavefrontSize(), l.module.dev.target)
 	}
 	l.lds = (d.GroupSegmentFixedSize + l.opts.DynamicLDS + 3) &^ 3
 	table, _ := l.module.dev.table.Processor(l.module.dev.target.Processor)
@@ -165,7 +167,7 @@ func (l *launch) prepare(args [][]byte) error {
 			r.known.Store(true)
 		}
 	}
-	p := l.module.program
+	p := l.program
 	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
 		return errors.New("its code is not in the code that was loaded")
 	}
@@ -289,7 +291,7 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 func (l *launch) needHost() (err error) {
 	if l.host == nil {
 		groups := min(uint64(l.workers())*maxActive, l.grid.count())
-		l.host, err = newHost(l, groups*((l.block.count()+lanes-1)/lanes))
+		l.host, err = newHost(l, groups*l.waves())
 	}
 	return err
 }
@@ -335,6 +337,8 @@ func (l *launch) spend(n int64) error {
 func (l *launch) start(w *wave, g *group) {
 	d, gen := l.kernel.Descriptor, l.module.dev.gen
 	w.pc = l.entry
+	w.size = uint32(l.program.decoder.WaveSize())
+	w.small = w.size < lanes
 	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
 	w.chooseCode()
 	at := uint16(0)
@@ -378,24 +382,29 @@ func (l *launch) start(w *wave, g *group) {
 		}
 	}
 	at = uint16(d.Rsrc2.UserSGPRs())
-	if d.Rsrc2.WorkgroupIDX() {
-		put(g.id.X)
-	}
-	if d.Rsrc2.WorkgroupIDY() {
-		put(g.id.Y)
-	}
-	if d.Rsrc2.WorkgroupIDZ() {
-		put(g.id.Z)
-	}
-	if d.Rsrc2.WorkgroupInfo() {
-		put(0)
+	if gen.archIDs {
+		w.s[isa.TTMP0+9], w.s[isa.TTMP0+7] = g.id.X, g.id.Y&0xffff|g.id.Z<<16
+		w.s[isa.TTMP0+8] = uint32(w.number) << 25
+	} else {
+		if d.Rsrc2.WorkgroupIDX() {
+			put(g.id.X)
+		}
+		if d.Rsrc2.WorkgroupIDY() {
+			put(g.id.Y)
+		}
+		if d.Rsrc2.WorkgroupIDZ() {
+			put(g.id.Z)
+		}
+		if d.Rsrc2.WorkgroupInfo() {
+			put(0)
+		}
 	}
 	if d.Rsrc2.PrivateSegment() && !gen.archScratch {
 		put(0) // where the wave's scratch begins: each has its own
 	}
 	exec := uint64(0)
-	for lane := range uint32(lanes) {
-		item := uint32(w.number)*lanes + lane
+	for lane := range w.size {
+		item := uint32(w.number)*w.size + lane
 		if uint64(item) >= l.block.count() {
 			break
 		}

@@ -222,13 +222,19 @@ func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 			off += uint64(w.v[reg%vregs][l])
 		}
 		if p.private {
-			p.addr[l] = uint64(uint32(off + soffset/lanes))
+			p.addr[l] = uint64(uint32(off + soffset/uint64(w.size)))
 			continue
 		}
 		if d[3]&(1<<23) != 0 { // ADD_TID_ENABLE
 			index += uint64(l)
 		}
 		at, room := bufferPlace(d, index, off, soffset)
+		if number := inst.Generation(); number > 9 {
+			if at, room, ok = rdnaPlace(d, number, index, off, soffset); !ok {
+				w.fail(i, "a swizzled buffer is not supported")
+				return p, false
+			}
+		}
 		p.addr[l], p.room[l] = base+at, room
 	}
 	if p.private && inst.IdxEn() {

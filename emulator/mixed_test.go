@@ -52,8 +52,8 @@ template <class C, class F> static __device__ void run(const int *p, float *o, F
 	for _, opt := range []string{"-O0", "-O2"} {
 		m := loadHIP(t, "gfx950", opt, src.String())
 		scaledCode := 0
-		for k := range m.program.code {
-			if i := &m.program.code[k]; i.inst != nil && strings.HasPrefix(i.inst.Name(), "v_mfma_scale_") && i.size == 4 {
+		for k := range m.programs[0].code {
+			if i := &m.programs[0].code[k]; i.inst != nil && strings.HasPrefix(i.inst.Name(), "v_mfma_scale_") && i.size == 4 {
 				scaledCode++
 			}
 		}

@@ -19,16 +19,22 @@ func (p *program) careful() []instr {
 		p.other = slices.Clone(p.code)
 		for n := range p.other {
 			i := &p.other[n]
-			if i.op == nil || i.op.float == 0 && directed(i.inst.Name()) == nil {
+			if i.op == nil || i.op.float == 0 && directed(vectorName(i.inst.Name())) == nil && i.inst.Dual == nil {
 				continue
 			}
-			i.careful, i.result = true, resultFloat(i.inst.Name(), i.op.float)
-			i.directed = directed(i.inst.Name())
-			i.rounds = i.result != 0 && !roundless(i.inst.Name())
-			i.op.bind(i)
+			i.look()
+			i.bind()
 		}
 	})
 	return p.other
+}
+
+// look makes an instruction look at MODE, once it is bound again.
+func (i *instr) look() {
+	name := vectorName(i.inst.Name())
+	i.careful, i.result = true, resultFloat(name, i.op.float)
+	i.directed = directed(name)
+	i.rounds = i.result != 0 && !roundless(name)
 }
 
 // setMode changes MODE. The wave goes on with the code for it in its next turn.
@@ -42,7 +48,7 @@ func (w *wave) setMode(mode uint32) {
 }
 
 func (w *wave) chooseCode() {
-	p := w.group.launch.module.program
+	p := w.group.launch.program
 	w.code = p.code
 	if w.mode&0xff != modeUsual {
 		w.code = p.careful()

@@ -52,7 +52,7 @@ func TestFlushedDenormals(t *testing.T) {
 		fmt.Fprintf(&src, "KERNEL f%d(const float *a, const float *b, float *out, u32 n) { u32 i = GID; if (i < n) { float x = a[i], y = b[i]; out[i] = %s; } }\n", n, c.expr)
 	}
 	src.WriteString("KERNEL d0(const double *a, const double *b, double *out, u32 n) { u32 i = GID; if (i < n) out[i] = a[i] * 0x1p-1020 * b[i]; }\n")
-	for _, arch := range []string{"gfx900", "gfx942"} {
+	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1100", "gfx1201"} {
 		for _, opt := range []string{"-O0", "-O3"} {
 			m := loadHIP(t, arch, opt, src.String(), "-fgpu-flush-denormals-to-zero", "-ffp-contract=off")
 			for n, c := range cases {

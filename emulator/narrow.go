@@ -166,8 +166,9 @@ func narrowFloats() map[string]*operation {
 		ops["v_cvt_f32_"+name] = &operation{results: 1, run: func(w *wave, i *instr) {
 			mask, f := w.exec(), eight(w.ocp(), wide)
 			in, d := w.modified(i, 0, &mask), &w.tmp[3]
+			next := 8 * (i.inst.OpSel() >> 1 & 1) // gfx12: OP_SEL names the byte, its upper bit first
 			for l := range d {
-				d[l] = u32(float32(f.value(in[l])))
+				d[l] = u32(float32(f.value(in[l] >> next)))
 			}
 			w.floatOutput(i, d)
 			merge(&w.v[i.dst%vregs], d, mask)

@@ -40,6 +40,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 	for _, list := range []map[string]*operation{
 		scalarOps(), scalarFlow(), scalarMedia(), media(), scalarStores(), localMore(), formatted(), floatDots(), narrowFloats(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
 		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(), indexing(), matrixOps(names), scaledConversions(names), transposed(), globalSyncOps(),
+		rdnaScalar(), rdnaFlow(), rdnaVector(), rdnaLanes(), rdnaDots(), rdnaMemory(), rdnaMatrix(),
 	} {
 		for name, op := range list {
 			all[name] = op
@@ -60,7 +61,7 @@ func Supported() []string {
 
 // bind chooses the function that runs an instruction.
 func (op *operation) bind(i *instr) {
-	plain := !i.careful && !i.cross && !i.clamp && i.omod == 0 && i.inst.OpSel() == 0
+	plain := !i.careful && !i.cross && !i.clamp && i.omod == 0 && i.inst.OpSel() == 0 && i.upper == 0 && !i.keeps
 	for n := range i.src {
 		s := &i.src[n]
 		plain = plain && !s.neg && !s.abs && !s.sext

@@ -12,8 +12,9 @@ import (
 // program is the code of a module, resolved: a slot for each word, so that an
 // address is an index.
 type program struct {
-	base uint64 // address of the first word, relative to the object
-	code []instr
+	decoder *isa.Decoder
+	base    uint64 // address of the first word, relative to the object
+	code    []instr
 
 	once  sync.Once
 	other []instr // see careful
@@ -29,6 +30,8 @@ type instr struct {
 	src    [4]source
 	dst    uint16 // register; AGPRs begin at firstAGPR
 	dst2   uint16 // scalar result beside it: a carry
+	upper  uint8  // halves of 16 bits that lie in the upper half: of sources 0 to 2, and of the result (8)
+	keeps  bool   // the result is 16 bits, and the other half of the register stays
 	size   uint8  // in words
 	width  uint8  // of the result, or of what is moved, in words
 	clamp  bool
@@ -38,6 +41,8 @@ type instr struct {
 	target int32 // of a branch
 	imm    int64 // an offset, or the number of the instruction
 	inst   *isa.Inst
+	inner  *instr // see runPermuted and runDual
+	second *instr // of an instruction of two operations
 
 	// Of the copy of the code that looks at MODE.
 	careful  bool
@@ -48,7 +53,7 @@ type instr struct {
 
 const maxCode = 1 << 26 // bytes
 
-func newProgram(d *Device, m *Module) (*program, error) {
+func newProgram(d *isa.Decoder, m *Module) (*program, error) {
 	for _, s := range m.obj.Segments {
 		if s.Type != codeobj.SegmentLoad || s.Flags&codeobj.SegmentExec == 0 || len(s.Data) == 0 {
 			continue
@@ -56,11 +61,11 @@ func newProgram(d *Device, m *Module) (*program, error) {
 		if len(s.Data) > maxCode {
 			return nil, fmt.Errorf("code object: %d bytes of code: at most %d", len(s.Data), maxCode)
 		}
-		p := &program{base: s.Addr, code: make([]instr, len(s.Data)/4)}
+		p := &program{decoder: d, base: s.Addr, code: make([]instr, len(s.Data)/4)}
 		at := 0
 		decode := func(end int) {
 			for at < end {
-				n := p.decode(d, s.Data, at)
+				n := p.decode(s.Data, at)
 				at += n
 			}
 		}
@@ -84,8 +89,8 @@ func newProgram(d *Device, m *Module) (*program, error) {
 }
 
 // decode resolves the instruction at a word and returns its size.
-func (p *program) decode(d *Device, code []byte, at int) int {
-	inst, err := d.decoder.Decode(code[at*4:])
+func (p *program) decode(code []byte, at int) int {
+	inst, err := p.decoder.Decode(code[at*4:])
 	if err != nil {
 		p.illegal(at, err.Error())
 		return 1
@@ -94,6 +99,9 @@ func (p *program) decode(d *Device, code []byte, at int) int {
 	i.inst = &inst
 	i.size = inst.Size / 4
 	resolve(i, at)
+	if p.decoder.WaveSize() < lanes {
+		keepExec(i)
+	}
 	return int(i.size)
 }
 
@@ -108,6 +116,7 @@ func resolve(i *instr, at int) {
 	inst := i.inst
 	i.run = unsupported
 	i.clamp, i.omod, i.cross = inst.Clamp(), uint8(inst.OMod()), inst.IsSDWA() || inst.IsDPP()
+	i.upper, i.keeps = halvesOf(inst)
 	op := operations()[inst.Name()]
 	if op == nil {
 		return
@@ -118,7 +127,7 @@ func resolve(i *instr, at int) {
 	for k, o := range args {
 		if k < op.results {
 			if o.Kind == isa.SGPR || o.Kind == isa.VGPR || o.Kind == isa.AGPR {
-				reg := register(o)
+				reg := destination(o)
 				if k == 0 {
 					i.dst, i.width = reg, o.Width
 				} else {
@@ -141,7 +150,11 @@ func resolve(i *instr, at int) {
 			i.target = int32(at) + int32(i.size) + last.Signed()
 		}
 	}
-	op.bind(i)
+	if inst.Dual != nil {
+		i.second = &instr{inst: inst.Dual, size: i.size}
+		resolve(i.second, at)
+	}
+	i.bind()
 }
 
 func register(o isa.Operand) uint16 {
@@ -172,11 +185,14 @@ func sourceOf(inst *isa.Inst, o isa.Operand, op *operation) source {
 	switch o.Kind {
 	case isa.SGPR:
 		s.kind = srcScalar
+		if o.Value == isa.Null && inst.Generation() > 9 {
+			s.kind = srcConst
+		}
 	case isa.VGPR, isa.AGPR:
 		s.kind = srcVector
 	case isa.Literal:
 		s.value = uint64(o.Value)
-		if op.float == 64 {
+		if op.float == 64 && o.Width == 2 {
 			s.value <<= 32
 		}
 	case isa.Imm:

@@ -60,7 +60,7 @@ type mark struct {
 }
 
 func newWatcher(l *launch) *watcher {
-	waves := int((l.block.count() + lanes - 1) / lanes)
+	waves := int(l.waves())
 	return &watcher{checks: l.opts.Check, waves: waves, sync: map[uint64]clockView{}, pages: map[uint64]*page{}}
 }
 
@@ -235,7 +235,7 @@ func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask ui
 // race reports an access and the earlier one that nothing orders with it.
 func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind) {
 	l := w.group.launch
-	inst := l.module.program.code[o.pc].inst
+	inst := l.program.code[o.pc].inst
 	group := uint64(o.wave) / uint64(k.waves)
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	lane := ""
@@ -246,7 +246,7 @@ func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind
 		what = updates
 	}
 	w.failLane(i, t.lane, "race: nothing orders this %s of %d bytes at %saddress 0x%x with the %s at 0x%x: %s (work-group %d,%d,%d, wave %d,%s)",
-		n.kind, t.bytes, t.space, t.addr, what, l.module.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
+		n.kind, t.bytes, t.space, t.addr, what, l.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
 }
 
 // written tells whether a word may be read, and remembers that it is written.

@@ -236,8 +236,8 @@ template <int N> static __device__ void put(u32 *p, vec<u32, N> v) { for (int i 
 	for _, opt := range []string{"-O0", "-O2"} {
 		m := loadHIP(t, "gfx950", opt, src.String())
 		names := map[string]bool{}
-		for k := range m.program.code {
-			if i := &m.program.code[k]; i.inst != nil && strings.HasPrefix(i.inst.Name(), "v_cvt_scalef32_") {
+		for k := range m.programs[0].code {
+			if i := &m.programs[0].code[k]; i.inst != nil && strings.HasPrefix(i.inst.Name(), "v_cvt_scalef32_") {
 				names[i.inst.Name()] = true
 			}
 		}

@@ -19,7 +19,7 @@ func TestLoadFromBundles(t *testing.T) {
 	if err := os.WriteFile(in, []byte(llvmtest.Prelude+prelude+benchSource), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	common := []string{"-x", "hip", "-nogpuinc", "-nogpulib", "-O2", "-fuse-cuid=none", "--offload-arch=gfx900", "--offload-arch=gfx9-4-generic", in}
+	common := []string{"-x", "hip", "-nogpuinc", "-nogpulib", "-O2", "-fuse-cuid=none", "--offload-arch=gfx900", "--offload-arch=gfx9-4-generic", "--offload-arch=gfx11-generic", in}
 	for name, flags := range map[string][]string{
 		"plain":      {"--offload-device-only", "--gpu-bundle-output"},
 		"compressed": {"--offload-device-only", "--gpu-bundle-output", "--offload-compress"},
@@ -32,7 +32,7 @@ func TestLoadFromBundles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, target := range []string{"gfx900", "gfx942", "gfx950"} {
+			for _, target := range []string{"gfx900", "gfx942", "gfx950", "gfx1100"} {
 				d, err := NewDevice(target)
 				if err != nil {
 					t.Fatal(err)

@@ -9,8 +9,9 @@ import (
 
 // scalarPlace is where a scalar memory operation acts.
 type scalarPlace struct {
-	data  int // first scalar register
-	addr  uint64
+	data  int    // first scalar register
+	addr  uint64 // aligned to words
+	exact uint64 // not aligned: of loads of 8 and 16 bits
 	limit uint64 // bytes of a buffer from addr on
 }
 
@@ -37,6 +38,7 @@ func (w *wave) scalarPlaceOf(inst *isa.Inst) scalarPlace {
 			}
 		}
 	}
+	p.exact = p.addr + off
 	off &^= 3
 	p.addr = p.addr&^3 + off
 	if p.limit != ^uint64(0) {

@@ -110,7 +110,7 @@ func (w *wave) modified(i *instr, n int, mask *uint64) *vec {
 		if i.inst.IsSDWA() {
 			selectPart(t, s.sel, s.sext)
 		}
-	} else if i.inst.Enc == isa.VOP3 && i.inst.OpSel()>>n&1 != 0 {
+	} else if i.upper>>n&1 != 0 {
 		for l := range t {
 			t[l] >>= 16
 		}
@@ -225,9 +225,13 @@ func (w *wave) store(i *instr, d *vec, mask uint64) {
 			}
 			d[l] = v
 		}
-	case i.inst.Enc == isa.VOP3 && i.inst.OpSel()&8 != 0:
+	case i.upper&8 != 0:
 		for l := range d {
 			d[l] = d[l]<<16 | old[l]&0xffff
+		}
+	case i.keeps:
+		for l := range d {
+			d[l] = d[l]&0xffff | old[l]&^0xffff
 		}
 	}
 	merge(old, d, mask)
@@ -249,14 +253,14 @@ func runLanes(w *wave, i *instr) {
 			continue
 		}
 		hi[n] = &w.tmp[7]
-		if i.careful || i.cross || s.neg || s.abs || i.inst.OpSel() != 0 {
+		if i.careful || i.cross || s.neg || s.abs || i.upper != 0 {
 			lo[n] = w.modified(i, n, &mask)
 		} else {
 			lo[n] = w.vector(s, &w.tmp[n])
 		}
 	}
 	d := &w.v[i.dst%vregs]
-	sdwa := i.inst.IsSDWA() || i.inst.OpSel()&8 != 0
+	sdwa := i.inst.IsSDWA() || i.upper&8 != 0 || i.keeps
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros64(m) & 63
 		var in [3]uint64
@@ -273,7 +277,7 @@ func runLanes(w *wave, i *instr) {
 			}
 		}
 		if op.tied {
-			in[2] = uint64(d[l])
+			in[2] = uint64(d[l] >> (i.upper & 8 * 2))
 			if i.width == 2 {
 				in[2] |= uint64(w.v[(i.dst+1)%vregs][l]) << 32
 			}
@@ -316,9 +320,9 @@ func (w *wave) flushDouble(i *instr, in *[3]uint64) {
 
 func (w *wave) compared(i *instr, mask, result uint64) {
 	result &= mask
-	w.setPair(i.dst, result)
+	w.setMask(i.dst, result)
 	if i.op.exec {
-		w.setPair(isa.Exec, result)
+		w.setMask(isa.Exec, result)
 	}
 }
 

@@ -221,7 +221,7 @@ func carries() map[string]*operation {
 				out |= bit(c) << l
 			}
 			w.store(i, d, mask)
-			w.setPair(i.dst2, out&mask)
+			w.setMask(i.dst2, out&mask)
 		}}
 	}
 	add := func(a, b uint32, c uint64) (uint32, bool) {
@@ -251,7 +251,7 @@ func carries() map[string]*operation {
 			}
 			merge(&w.v[i.dst%vregs], r0, mask)
 			merge(&w.v[(i.dst+1)%vregs], r1, mask)
-			w.setPair(i.dst2, out&mask)
+			w.setMask(i.dst2, out&mask)
 		}}
 	}
 	wide("v_mad_u64_u32", func(a, b, c uint64) (uint64, bool) { return a*b + c, a*b+c < c })
@@ -275,7 +275,7 @@ func carries() map[string]*operation {
 				}
 				return v ^ bit(i.src[n].neg)<<(f.bits-1)
 			}
-			old, r0, r1 := w.pair(i.dst2), vec{}, vec{}
+			old, r0, r1 := w.mask(i.dst2), vec{}, vec{}
 			var out uint64
 			for l := range r0 {
 				v, c := divScale(f, read(0, l), read(1, l), read(2, l))
@@ -286,7 +286,7 @@ func carries() map[string]*operation {
 			if f.bits == 64 {
 				merge(&w.v[(i.dst+1)%vregs], &r1, mask)
 			}
-			w.setPair(i.dst2, out&mask|old&^mask)
+			w.setMask(i.dst2, out&mask|old&^mask)
 		}}
 	}
 	scale("v_div_scale_f32", single())

@@ -6,19 +6,18 @@ import "fmt"
 type pending struct {
 	result   span
 	vm, lgkm bool
+	km       bool
 	scalar   bool // comes back in any order
 }
 
 // checkWaits keeps the counters of s_waitcnt ("Vega" ISA, "S_WAITCNT") and fails
 // when an instruction names a register that a load may still write.
 func (w *wave) checkWaits(i *instr, n *notes) {
-	name := ""
-	if i.op != nil {
-		name = i.inst.Name()
+	if i.op == nil {
+		return
 	}
-	if name == "s_waitcnt" {
-		v := uint16(i.imm)
-		w.wait(int(v&15|v>>14<<4), int(v>>8&15))
+	if vm, lgkm, km, ok := waitOf(i); ok {
+		w.wait(vm, lgkm, km)
 		return
 	}
 	for _, p := range w.pending {
@@ -33,14 +32,14 @@ func (w *wave) checkWaits(i *instr, n *notes) {
 			return
 		}
 	}
-	if n.vm || n.lgkm {
-		w.pending = append(w.pending, pending{result: n.result[0], vm: n.vm, lgkm: n.lgkm, scalar: n.result[0].from < 0})
+	if n.vm || n.lgkm || n.km {
+		w.pending = append(w.pending, pending{result: n.result[0], vm: n.vm, lgkm: n.lgkm, km: n.km, scalar: n.result[0].from < 0})
 	}
 }
 
-// wait drops the oldest operations until no more than vm and lgkm are left.
+// wait drops the oldest operations until no more than vm, lgkm and km are left.
 // Scalar loads come back in any order, so only zero helps.
-func (w *wave) wait(vm, lgkm int) {
+func (w *wave) wait(vm, lgkm, km int) {
 	outVM, outLGKM, scalar := 0, 0, false
 	for _, p := range w.pending {
 		if p.vm {
@@ -64,7 +63,8 @@ func (w *wave) wait(vm, lgkm int) {
 			outLGKM--
 			p.lgkm = outLGKM < lgkm
 		}
-		if p.vm || p.lgkm {
+		p.km = p.km && km > 0
+		if p.vm || p.lgkm || p.km {
 			kept = append(kept, p)
 		}
 	}

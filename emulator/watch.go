@@ -42,6 +42,7 @@ type notes struct {
 	bytes    uint64
 	coherent bool // it looks past the caches of a core, as an atomic load does
 	vm, lgkm bool // counted by s_waitcnt
+	km       bool // scalar loads of gfx12 have a counter of their own
 	result   [2]span
 	uses     []span // all registers that it names
 	class    category
@@ -93,14 +94,18 @@ func noteOf(i *instr) (n notes) {
 	switch inst.Enc {
 	case isa.FLAT, isa.MUBUF:
 		// Neither the caches nor LLVM's count have these.
-		n.vm = !strings.HasPrefix(name, "buffer_wb") && !strings.HasPrefix(name, "buffer_inv")
+		n.vm = !strings.HasPrefix(name, "buffer_wb") && !strings.HasPrefix(name, "buffer_inv") && !strings.HasPrefix(name, "buffer_gl") && !strings.HasPrefix(name, "global_inv") && !strings.HasPrefix(name, "global_wb")
 		n.lgkm = inst.Enc == isa.FLAT && inst.Segment() == 0
 		n.coherent = inst.GLC() || inst.Enc == isa.FLAT && inst.Word>>25&1 != 0 || inst.Enc == isa.MUBUF && inst.Word>>15&1 != 0
 	case isa.DS, isa.SMEM:
 		n.lgkm = true
 	}
+	counted := n.vm || n.lgkm
+	if inst.Generation() > 9 {
+		n.rdna(inst, name)
+	}
 	switch {
-	case !n.vm && !n.lgkm, strings.Contains(name, "_format_"), strings.Contains(name, "permute"), strings.Contains(name, "swizzle"), strings.Contains(name, "cache"), strings.Contains(name, "time"):
+	case !counted, strings.Contains(name, "_format_"), strings.Contains(name, "permute"), strings.Contains(name, "addtid"), strings.Contains(name, "swizzle"), strings.Contains(name, "cache"), strings.Contains(name, "time"):
 	case strings.Contains(name, "atomic"), inst.Enc == isa.DS && !strings.HasPrefix(name, "ds_read") && !strings.HasPrefix(name, "ds_write"):
 		n.kind, n.bytes = updates, 4
 		if strings.HasSuffix(name, "_x2") || strings.HasSuffix(name, "64") {
@@ -182,7 +187,11 @@ func (w *wave) touches(i *instr, n *notes) []touch {
 	switch inst.Enc {
 	case isa.SMEM:
 		p := w.scalarPlaceOf(inst)
-		add(-1, inGlobal, p.addr, min(n.bytes, p.limit&^3), -1)
+		bytes := min(n.bytes, p.limit&^3)
+		if n.bytes < 4 {
+			p.addr, bytes = p.exact, min(n.bytes, p.limit)
+		}
+		add(-1, inGlobal, p.addr, bytes, -1)
 	case isa.DS:
 		va, data0, data1, _ := dsOperands(inst)
 		if va < 0 {
@@ -232,7 +241,7 @@ func (w *wave) touches(i *instr, n *notes) []touch {
 // stepWatched is step for a launch that is checked or counted.
 func (w *wave) stepWatched(turn int64) {
 	l := w.group.launch
-	all := l.module.program.watched()
+	all := l.program.watched()
 	w.left = turn
 	for n := turn; n > 0; n-- {
 		if uint(w.pc) >= uint(len(w.code)) {

@@ -8,7 +8,8 @@ import (
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 )
 
-// lanes is the width of a wave of GFX9.
+// lanes is the most that a wave has. Where it has 32, the upper half of EXEC is
+// zero, and what lies in the upper lanes means nothing.
 const lanes = 64
 
 // vec is one vector register.
@@ -18,6 +19,8 @@ const (
 	firstAGPR = 256 // AGPRs follow the VGPRs
 	vregs     = 512
 	allLanes  = ^uint64(0)
+
+	narrowLanes = 1<<32 - 1 // of a wave of 32
 )
 
 // state says what a wave waits for.
@@ -28,16 +31,20 @@ const (
 	atBarrier
 	ended
 	faulted
-	asleep // runs on when its turn comes again
+	asleep   // runs on when its turn comes again
+	awaiting // a barrier of two steps
 )
 
-// wave is 64 work-items that run in step. Only its worker touches it.
+// wave is 64 work-items, or 32, that run in step. Only its worker touches it.
 type wave struct {
 	s      [128]uint32 // scalar registers, special ones included, numbered as encoded
 	scc    uint32      // 0 or 1
 	pc     int32       // in words from the start of the program
 	mode   uint32      // hwreg MODE
 	state  state
+	small  bool   // of 32 lanes: masks are one register wide
+	size   uint32 // lanes: 32 or 64
+	passed bool   // the barrier that it has signalled is open
 	v      *[vregs]vec
 	tmp    [8]vec // of one instruction; the last is always zero
 	spare  [2]vec
@@ -132,7 +139,7 @@ func (w *wave) special(s *source) uint64 {
 	case isa.ConstPrivateLimit:
 		return aperture(privateAperture + apertureSize - 1)
 	case isa.ConstVCCZ:
-		return bit(w.pair(isa.VCC) == 0)
+		return bit(w.mask(isa.VCC) == 0)
 	case isa.ConstExecZ:
 		return bit(w.exec() == 0)
 	case isa.ConstSCC:
@@ -195,8 +202,12 @@ func (w *wave) wide(s *source, lo, hi *vec) (*vec, *vec) {
 
 // merge stores the lanes of the mask.
 func merge(d, t *vec, mask uint64) {
-	if mask == allLanes {
+	switch mask {
+	case allLanes:
 		*d = *t
+		return
+	case narrowLanes:
+		*(*[lanes / 2]uint32)(d[:]) = *(*[lanes / 2]uint32)(t[:])
 		return
 	}
 	for m := mask; m != 0; m &= m - 1 {

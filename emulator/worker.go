@@ -16,13 +16,16 @@ const (
 
 // group is a work-group with its waves and its local memory.
 type group struct {
-	launch *launch
-	id     Dim3
-	lds    []byte
-	size   uint32 // of lds, in bytes
-	waves  []*wave
-	rounds int
-	own    ownMemory // of a launch that is checked
+	launch  *launch
+	id      Dim3
+	lds     []byte
+	size    uint32 // of lds, in bytes
+	waves   []*wave
+	rounds  int
+	signals int       // of waves, for the barrier of two steps
+	own     ownMemory // of a launch that is checked
+
+	arrived, opened clockView // see arrive and leave
 }
 
 // worker runs work-groups on one core.
@@ -111,6 +114,10 @@ func (wk *worker) round(g *group) (done bool, err error) {
 			waiting++
 		}
 	}
+	if w := g.stuck(); w != nil {
+		w.fail(&w.code[w.pc-1], "all waves wait for a barrier that nobody signals any more")
+		return false, w.fault
+	}
 	if live > 0 && waiting == live {
 		if k := wk.launch.watch; k != nil {
 			k.barrier(g)
@@ -136,8 +143,8 @@ func (wk *worker) group(n uint64) *group {
 	}
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
-	g.rounds, g.own = 0, ownMemory{}
-	count := int((l.block.count() + lanes - 1) / lanes)
+	g.rounds, g.signals, g.own, g.arrived, g.opened = 0, 0, ownMemory{}, nil, nil
+	count := int(l.waves())
 	g.waves = g.waves[:0]
 	for i := range count {
 		var w *wave
@@ -149,7 +156,7 @@ func (wk *worker) group(n uint64) *group {
 		} else {
 			w = &wave{v: new([vregs]vec), scratch: newRegion(0, uint64(l.private)*lanes+8, "", true).data}
 		}
-		w.group, w.number, w.code, w.mem, w.count = g, i, l.module.program.code, &l.module.dev.mem, &wk.counters
+		w.group, w.number, w.code, w.mem, w.count = g, i, l.program.code, &l.module.dev.mem, &wk.counters
 		l.start(w, g)
 		g.waves = append(g.waves, w)
 	}

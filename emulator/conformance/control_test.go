@@ -116,35 +116,39 @@ NOINLINE big twist(big x, u32 k) { x.v[k % 6] ^= x.v[(k + 1) % 6]; return x; }
 	})
 }
 
-// lanes is what passes between the lanes of a wave.
-func lanes(c *corpus) {
+// lanes is what passes between the lanes of a wave, of which it has size.
+func lanes(c *corpus, size int) {
 	type u = uint32
+	last := size - 1
 	wave := func(f func(v []u, lane int) u) func(a, b, o []u) {
 		return func(a, b, o []u) {
 			for g := range 1024 {
-				o[g] = f(a[g&^63:g&^63+64], g&63)
+				o[g] = f(a[g&^last:g&^last+size], g&last)
 			}
 		}
 	}
-	v := "u32 v = a[GID], lane = TID & 63; (void)lane; "
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_readfirstlane(v) ^ __builtin_amdgcn_readlane(v, 37);", wave(func(v []u, _ int) u { return v[0] ^ v[37] }))
-	c.body("lanes", v+"u64 odd = __builtin_amdgcn_ballot_w64(v & 1); out[GID] = (u32)odd ^ (u32)(odd >> 32) ^ __builtin_amdgcn_mbcnt_hi((u32)(odd >> 32), __builtin_amdgcn_mbcnt_lo((u32)odd, 5));", wave(func(v []u, lane int) u {
+	v := "u32 v = a[GID], lane = TID % LANES; (void)lane; "
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_readfirstlane(v) ^ __builtin_amdgcn_readlane(v, 37 % LANES);", wave(func(v []u, _ int) u { return v[0] ^ v[37%size] }))
+	c.body("lanes", v+"u64 odd = BALLOT(v & 1); out[GID] = (u32)odd ^ (u32)(odd >> 32) ^ __builtin_amdgcn_mbcnt_hi((u32)(odd >> 32), __builtin_amdgcn_mbcnt_lo((u32)odd, 5));", wave(func(v []u, lane int) u {
 		var m uint64
 		for l, x := range v {
 			m |= uint64(x&1) << l
 		}
 		return u(m) ^ u(m>>32) ^ u(5+bits.OnesCount64(m&(1<<lane-1)))
 	}))
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane * 5 + 3) & 63) << 2, v);", wave(func(v []u, lane int) u { return v[(lane*5+3)&63] }))
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_permute(((lane * 5 + 3) & 63) << 2, v);", func(a, b, o []u) {
+	// gfx10 and gfx11 stay within 32 lanes.
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane * 5 + 3) % LANES) << 2, v);", wave(func(v []u, lane int) u { return v[(lane*5+3)&last] })).not("gfx1030/64", "gfx1100/64")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_permute(((lane * 5 + 3) % LANES) << 2, v);", func(a, b, o []u) {
 		for g := range 1024 {
-			o[g&^63+(g&63*5+3)&63] = a[g]
+			o[g&^last+(g&last*5+3)&last] = a[g]
 		}
-	})
+	}).not("gfx1030/64", "gfx1100/64")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane & 32) | ((lane * 5 + 3) & 31)) << 2, v);", wave(func(v []u, lane int) u { return v[lane&32|(lane*5+3)&31] }))
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute((lane * 3 + 64) << 2, v);", wave(func(v []u, lane int) u { return v[lane&32|lane*3&31] })).from("gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);", wave(func(v []u, lane int) u { return v[lane^1] }))
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, true);", wave(func(v []u, lane int) u { return v[lane^3] }))
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x112, 0xf, 0xf, false);", wave(func(v []u, lane int) u { return pick(lane&15 >= 2, v[max(lane-2, 0)], 7) }))
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x103, 0xf, 0xf, true);", wave(func(v []u, lane int) u { return pick(lane&15 < 13, v[min(lane+3, 63)], 0) }))
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x103, 0xf, 0xf, true);", wave(func(v []u, lane int) u { return pick(lane&15 < 13, v[min(lane+3, last)], 0) }))
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x125, 0x5, 0xf, false);", wave(func(v []u, lane int) u {
 		return pick(lane>>4&1 == 0, v[lane&^15|(lane-5)&15], 7)
 	}))
@@ -164,15 +168,15 @@ func lanes(c *corpus) {
 			half = v[31]
 		}
 		return shifted + row + half
-	}))
-	c.body("lanes", v+"u32 s = v; for (u32 d = 32; d; d >>= 1) s += __builtin_amdgcn_ds_bpermute((lane ^ d) << 2, s); out[GID] = s;", wave(func(v []u, _ int) u {
+	})).not(rdna()...)
+	c.body("lanes", v+"u32 s = v; for (u32 d = LANES / 2; d; d >>= 1) s += __builtin_amdgcn_ds_bpermute((lane ^ d) << 2, s); out[GID] = s;", wave(func(v []u, _ int) u {
 		s := u(0)
 		for _, x := range v {
 			s += x
 		}
 		return s
-	}))
-	c.body("lanes", v+"u32 r = 0; if (v & 2) r = (u32)__builtin_amdgcn_ballot_w64(true) + __builtin_amdgcn_readfirstlane(v); out[GID] = r;", wave(func(v []u, lane int) u {
+	})).not("gfx1030/64", "gfx1100/64")
+	c.body("lanes", v+"u32 r = 0; if (v & 2) r = (u32)BALLOT(true) + __builtin_amdgcn_readfirstlane(v); out[GID] = r;", wave(func(v []u, lane int) u {
 		m, first := u(0), -1
 		for l, x := range v {
 			if x&2 == 0 {
@@ -187,6 +191,40 @@ func lanes(c *corpus) {
 		}
 		return pick(v[lane]&2 != 0, m+v[max(first, 0)], 0)
 	}))
+	// What RDNA has beside.
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x155, 0xf, 0xf, false) + 3 * __builtin_amdgcn_update_dpp(7, v, 0x16b, 0x1, 0xf, false);", wave(func(v []u, lane int) u {
+		return v[lane&^15|5] + 3*pick(lane < 16, v[lane^11], 7)
+	})).from(rdna()...)
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_mov_dpp8(v, 0x6f5a31) * 3 - v;", wave(func(v []u, lane int) u {
+		return v[lane&^7|0x6f5a31>>(3*(lane&7))&7]*3 - v[lane]
+	})).from(rdna()...)
+	c.body("lanes", v+"u32 r = 1; if (v & 4) { r = __builtin_amdgcn_mov_dpp8(v, 0x6f5a31); r += __builtin_amdgcn_permlane16(5, v, 0x13570246, 0xfdb98ace, false, true); } out[GID] = r;", wave(func(v []u, lane int) u {
+		on := func(l int) u { return pick(v[l]&4 != 0, v[l], 0) }
+		row := []int{6, 4, 2, 0, 7, 5, 3, 1, 14, 12, 10, 8, 9, 11, 13, 15}
+		return pick(v[lane]&4 != 0, on(lane&^7|0x6f5a31>>(3*(lane&7))&7)+on(lane&^15|row[lane&15]), 1)
+	})).from(rdna()...)
+	c.body("lanes", v+"u32 r = 1; if (v & 4) r = __builtin_amdgcn_permlanex16(5, v, 0x13570246, 0xfdb98ace, false, false) + __builtin_amdgcn_permlane16(5, v, 0x76543210, 0xfedcba98, true, false); out[GID] = r;", wave(func(v []u, lane int) u {
+		row := []int{6, 4, 2, 0, 7, 5, 3, 1, 14, 12, 10, 8, 9, 11, 13, 15}
+		at := (lane^16)&^15 | row[lane&15]
+		return pick(v[lane]&4 != 0, pick(v[at]&4 != 0, v[at], 5)+v[lane], 1)
+	})).from(rdna()...)
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_permlane64(v) - v;", wave(func(v []u, lane int) u { return v[lane^32] - v[lane] })).from("gfx1100/64", "gfx1201/64")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_permlane16_var(9, v, b[GID], false, false) - __builtin_amdgcn_permlanex16_var(9, v, b[GID] >> 4, false, false);", func(a, b, o []u) {
+		for g := range 1024 {
+			o[g] = a[g&^15|int(b[g]&15)] - a[(g^16)&^15|int(b[g]>>4&15)]
+		}
+	}).from("gfx1201", "gfx1201/64")
+	c.body("lanes", v+"u32 r[6] = {v, v + 1, v * 3, v ^ 9, ~v, 7}; u32 k = (u32)__builtin_amdgcn_readfirstlane(v) % 6; r[k] += 5; out[GID] = r[(k + 2) % 6] * 31 + r[k];", wave(func(v []u, lane int) u {
+		x := v[lane]
+		r, k := []u{x, x + 1, x * 3, x ^ 9, ^x, 7}, v[0]%6
+		r[k] += 5
+		return r[(k+2)%6]*31 + r[k]
+	}))
+}
+
+// rdna lists the targets of RDNA, in both sizes of waves.
+func rdna() []string {
+	return []string{"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
 }
 
 // groups is what the waves of a work-group do together.

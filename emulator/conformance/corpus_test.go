@@ -29,6 +29,7 @@ type kernel struct {
 	// check compares element by element; it returns what is wrong, or nothing.
 	check func(a, b, out []byte) string
 	only  []string // targets; nil: all
+	never []string // targets, with a level or at all of them, that cannot run it
 }
 
 // prelude gives the kernels what HIP's headers would.
@@ -41,6 +42,11 @@ typedef _Float16 f16x2 __attribute__((ext_vector_type(2))); typedef short i16x2 
 #define BDIM __builtin_amdgcn_workgroup_size_x()
 #define GID (BID * BDIM + TID)
 #define SYNC __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup")
+#if LANES == 32
+#define BALLOT __builtin_amdgcn_ballot_w32
+#else
+#define BALLOT __builtin_amdgcn_ballot_w64
+#endif
 #define KERNEL extern "C" __global__ void
 #define NOINLINE static __device__ __attribute__((noinline))
 #define AGENT __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT
@@ -131,7 +137,12 @@ func (c *corpus) body(class, code string, want func(a, b, out []uint32)) *kernel
 // from leaves targets out that do not have the instructions.
 func (k *kernel) from(targets ...string) { k.only = targets }
 
-func (k *kernel) runsOn(target string) bool { return k.only == nil || slices.Contains(k.only, target) }
+// not leaves targets out.
+func (k *kernel) not(targets ...string) { k.never = targets }
+
+func (k *kernel) runsOn(target, level string) bool {
+	return (k.only == nil || slices.Contains(k.only, target)) && !slices.Contains(k.never, target) && !slices.Contains(k.never, target+level)
+}
 
 // near compares two values: NaN is as NaN, and zeros are alike only with their sign.
 func near[T element](got, want T, ulp float64) bool {
@@ -206,11 +217,15 @@ func chance[T element](rng *rand.Rand) T {
 }
 
 // source is all of the kernels that run on a target.
-func (c *corpus) source(target string) string {
+func (c *corpus) source(target, level string) string {
 	var b strings.Builder
-	b.WriteString(prelude)
+	lanes := 64
+	if _, narrow := wave(target); narrow {
+		lanes = 32
+	}
+	fmt.Fprintf(&b, "#define LANES %d\n%s", lanes, prelude)
 	for _, k := range c.list {
-		if k.runsOn(target) {
+		if k.runsOn(target, level) {
 			b.WriteString(k.code)
 		}
 	}
@@ -221,7 +236,7 @@ func word(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 
 // The corpus is as large as it is said to be, and nothing is in it twice.
 func TestCorpus(t *testing.T) {
-	c := all()
+	c := all(64)
 	seen := map[string]bool{}
 	classes := map[string]int{}
 	for _, k := range c.list {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,25 +21,37 @@ var full = flag.Bool("full", false, "all targets at all levels of optimization, 
 // occur; with -full at all five.
 func TestConformance(t *testing.T) {
 	levels := []string{"-O0", "-O1", "-O2", "-O3", "-Os"}
-	c := all()
-	for i, target := range []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"} {
+	for i, target := range append([]string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"}, rdna()...) {
+		processor, narrow := wave(target)
+		c := all(map[bool]int{true: 32, false: 64}[narrow])
 		for j, level := range levels {
 			if !*full && j != i%len(levels) {
 				continue
 			}
-			t.Run(target+level, func(t *testing.T) { c.run(t, target, level) })
+			t.Run(target+level, func(t *testing.T) { c.run(t, target, processor, level) })
 		}
 	}
 }
 
-func (c *corpus) run(t *testing.T, target, level string) {
-	path := llvmtest.HIP(t, c.source(target), target, level, "-ffp-contract=off", "-fwrapv", "-Wno-everything")
+// wave takes the name of a target apart: a processor of RDNA has waves of 32 lanes,
+// unless /64 is behind it.
+func wave(target string) (processor string, narrow bool) {
+	processor, wide := strings.CutSuffix(target, "/64")
+	return processor, !wide && slices.Contains(rdna(), target)
+}
+
+func (c *corpus) run(t *testing.T, target, processor, level string) {
+	flags := []string{level, "-ffp-contract=off", "-fwrapv", "-Wno-everything"}
+	if strings.HasSuffix(target, "/64") {
+		flags = append(flags, "-mwavefrontsize64")
+	}
+	path := llvmtest.HIP(t, c.source(target, level), processor, flags...)
 	isatest.Agrees(t, path, target)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := emulator.NewDevice(target)
+	dev, err := emulator.NewDevice(processor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +75,7 @@ func (c *corpus) run(t *testing.T, target, level string) {
 	a, b, out := buffers[0], buffers[1], buffers[2]
 	tried, failed := 0, 0
 	for _, k := range c.list {
-		if !k.runsOn(target) {
+		if !k.runsOn(target, level) {
 			continue
 		}
 		tried++

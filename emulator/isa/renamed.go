@@ -42,6 +42,20 @@ var renamed = sync.OnceValue(func() map[string]string {
 			all[segment+"_atomic_"+fresh+"32"], all[segment+"_atomic_"+fresh+"64"] = segment+"_atomic_"+before, segment+"_atomic_"+before+"_x2"
 		}
 	}
+	for _, segment := range []string{"flat", "global", "buffer"} {
+		stem := segment + "_atomic_"
+		all[stem+"csub_u32"], all[stem+"sub_clamp_u32"] = stem+"csub", stem+"csub"
+		for _, op := range []string{"min", "max"} {
+			all[stem+op+"_f32"], all[stem+op+"_num_f32"] = stem+"f"+op, stem+"f"+op
+		}
+	}
+	delete(all, "flat_atomic_csub_u32") // there is none; sub_clamp came later
+	delete(all, "flat_atomic_sub_clamp_u32")
+	for _, t := range []string{"x", "xy", "xyz", "xyzw"} {
+		for _, op := range []string{"load", "store"} {
+			all["buffer_"+op+"_d16_format_"+t], all["buffer_"+op+"_d16_hi_format_"+t] = "buffer_"+op+"_format_d16_"+t, "buffer_"+op+"_format_d16_hi_"+t
+		}
+	}
 	for _, bits := range []string{"b32", "b64"} {
 		all["ds_load_2addr_"+bits], all["ds_load_2addr_stride64_"+bits] = "ds_read2_"+bits, "ds_read2st64_"+bits
 		all["ds_store_2addr_"+bits], all["ds_store_2addr_stride64_"+bits] = "ds_write2_"+bits, "ds_write2st64_"+bits
@@ -58,6 +72,11 @@ var renamed = sync.OnceValue(func() map[string]string {
 		all["ds_load_"+t], all["ds_store_"+t] = "ds_read_"+t, "ds_write_"+t
 	}
 	for _, t := range []string{"f16", "f32", "f64"} {
+		for _, op := range []string{"min", "max"} {
+			all["v_"+op+"_num_"+t], all["ds_"+op+"_num_"+t], all["ds_"+op+"_num_rtn_"+t] = "v_"+op+"_"+t, "ds_"+op+"_"+t, "ds_"+op+"_rtn_"+t
+			all["v_minmax_num_"+t], all["v_maxmin_num_"+t] = "v_minmax_"+t, "v_maxmin_"+t
+			all["v_"+op+"3_num_"+t], all["v_med3_num_"+t], all["v_pk_"+op+"_num_"+t] = "v_"+op+"3_"+t, "v_med3_"+t, "v_pk_"+op+"_"+t
+		}
 		all["v_cmp_t_"+t], all["v_cmpx_t_"+t] = "v_cmp_tru_"+t, "v_cmpx_tru_"+t
 	}
 	delete(all, "s_load_b96") // new, both
@@ -92,6 +111,11 @@ v_mul_dx9_zero_f32 v_mul_legacy_f32
 v_fma_dx9_zero_f32 v_fma_legacy_f32
 v_fmac_dx9_zero_f32 v_fmac_legacy_f32
 v_dot2acc_f32_f16 v_dot2c_f32_f16
+v_dot2acc_f32_bf16 v_dot2c_f32_bf16
+v_mad_co_u64_u32 v_mad_u64_u32
+v_mad_co_i64_i32 v_mad_i64_i32
+global_load_addtid_b32 global_load_dword_addtid
+global_store_addtid_b32 global_store_dword_addtid
 s_ctz_i32_b32 s_ff1_i32_b32
 s_ctz_i32_b64 s_ff1_i32_b64
 s_clz_i32_u32 s_flbit_i32_b32

@@ -46,6 +46,7 @@ func TestEmulator(t *testing.T) {
 func emulate(t *testing.T, bundle string) {
 	for _, c := range []struct{ arch, opt, print string }{
 		{"gfx900", "-O0", "hostcall"}, {"gfx90a", "-O2", "buffered"}, {"gfx942", "-O0", "buffered"}, {"gfx942", "-O3", "hostcall"},
+		{"gfx1030", "-O3", "hostcall"}, {"gfx1100", "-O0", "buffered"}, {"gfx1201", "-O2", "hostcall"},
 	} {
 		t.Run(c.arch+c.opt+c.print, func(t *testing.T) {
 			dir := t.TempDir()
