@@ -150,7 +150,7 @@ func (s *stubs) application(t *testing.T, a application, dir string) []string {
 	}
 	target := []string{"--target=arm64-apple-macos" + platform.MacOSFloor, "-isysroot", s.sdk}
 	lib = filepath.Join(s.mac, "lib")
-	if bin, ok := build(3, "mac", append(slices.Clone(target), offload...), append(target, "-no-hip-rt", "-L"+lib, "-lamdhip64"), lib); ok {
+	if bin, ok := build(3, "mac", append(slices.Clone(target), offload...), append(target, "-L"+lib), lib); ok {
 		if used := dylibs(t, bin); !slices.Contains(used, "@rpath/libamdhip64.7.dylib") {
 			t.Errorf("for a Mac it uses %q", used)
 		}
