@@ -81,7 +81,7 @@ func TestStubs(t *testing.T) {
 		}
 	})
 	if dir := os.Getenv(examplesEnv); dir != "" {
-		t.Run(examplesEnv, func(t *testing.T) { s.applications(t, dir) })
+		t.Run(examplesEnv, func(t *testing.T) { s.programs(t, dir) })
 	}
 	t.Run("twice", func(t *testing.T) {
 		for _, c := range []struct{ name, host string }{{"stub-hip", "darwin-arm64"}, {"stub-rocfft", "darwin-arm64"}, {"stub-rocfft", platform.Native().String()}} {
