@@ -73,6 +73,7 @@ func TestStubs(t *testing.T) {
 	t.Run("records", s.records)
 	t.Run("text stubs alone", s.textStubs)
 	t.Run("HIP for a Mac", s.hipForMac)
+	t.Run("CUDA for a Mac", s.cudaForMac)
 	t.Run("verify", func(t *testing.T) {
 		for _, dist := range []string{s.linux, s.mac} {
 			if out := tool(t, s.project, os.Environ(), s.therock, "verify", "-bundle="+dist); !strings.Contains(out, "nothing is wrong") {
