@@ -15,6 +15,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/remote/api"
 	"github.com/stonemason-hip/stonemason/remote/api/importer"
 )
@@ -161,7 +162,7 @@ func (a *App) writeDescription(dir string, res *importer.Result, check bool) err
 	}
 	read, err := api.Read(os.DirFS(dir), l.Name, text)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("what was made of the headers contradicts itself: %w", err))
+		return exit.With(exit.Config, unsaid(l.Name, err))
 	}
 	name := descriptionsDir + "/" + l.Name + ".yaml"
 	file := filepath.Join(dir, l.Name+".yaml")
@@ -196,6 +197,30 @@ func (a *App) writeDescription(dir string, res *importer.Result, check bool) err
 	return nil
 }
 
+// unsaid says of what headers and annotations give together, and what is no
+// description yet, which part of it is wrong: its text, with lines, is nowhere.
+func unsaid(library string, err error) error {
+	var list yamlx.Errors
+	var one *yamlx.Error
+	if !errors.As(err, &list) && errors.As(err, &one) {
+		list = yamlx.Errors{one}
+	}
+	if len(list) == 0 {
+		return err
+	}
+	file := descriptionsDir + "/annotations/" + library + ".yaml"
+	said := make([]error, len(list))
+	for i, e := range list {
+		e := *e
+		e.File, e.Line, e.Col = "", 0, 0
+		if e.Msg != "" {
+			e.Msg = e.Path + ": " + e.Msg
+		}
+		said[i] = fmt.Errorf("%s: with the headers it gives no description: %w", file, &e)
+	}
+	return errors.Join(said...)
+}
+
 // APIDiff compares two descriptions, files or names of libraries of the project,
 // and says what an application would notice.
 func (a *App) APIDiff(ctx context.Context, from, to string) error {
@@ -211,6 +236,9 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 	for _, c := range changes {
 		fmt.Fprintln(a.Out, c)
 	}
+	if len(changes) > 0 {
+		fmt.Fprintln(a.Out, summary(changes))
+	}
 	if api.Breaks(changes) {
 		return exit.Withf(exit.Verify, "lib%s %s does not take the place of %s for applications that are built already", libs[1].Name, libs[1].Version, libs[0].Version)
 	}
@@ -218,6 +246,20 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 		fmt.Fprintf(a.Out, "applications notice no difference\n")
 	}
 	return nil
+}
+
+// summary counts changes.
+func summary(changes []api.Change) string {
+	breaks, source := 0, 0
+	for _, c := range changes {
+		switch {
+		case c.Breaks:
+			breaks++
+		case c.Source:
+			source++
+		}
+	}
+	return fmt.Sprintf("%d differences: %d break programs that are built, %d sources alone, %d are new", len(changes), breaks, source, len(changes)-breaks-source)
 }
 
 // description reads the description of a library of the project, or any file. What

@@ -70,7 +70,7 @@ func (s *stubs) programs(t *testing.T, collections string) {
 	}
 	t.Logf("| program | Linux | run | Mac |\n%s", strings.Join(lines, "\n"))
 	for _, word := range slices.Sorted(maps.Keys(sums)) {
-		t.Logf("%d of %d: %s", sums[word], len(all), word)
+		t.Logf("%d of %d: %s", sums[word], len(lines), word)
 	}
 }
 
