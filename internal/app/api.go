@@ -114,11 +114,14 @@ func (a *App) annotations(dir, library string) (*importer.Annotations, error) {
 // that is there.
 func fillFromOld(in *importer.Input, dir string, o APIImportOptions) error {
 	old, err := api.Load(os.DirFS(dir), o.Library)
-	if err == nil {
+	switch {
+	case err == nil:
 		in.Origin = old.Origin
 		if in.Version == "" {
 			in.Version = old.Version
 		}
+	case !errors.Is(err, fs.ErrNotExist) && (o.Version == "" || o.Packages == ""):
+		return exit.With(exit.Config, fmt.Errorf("%w\nso nothing says what it was made from: say -version and -packages", err))
 	}
 	if o.Packages != "" {
 		in.Origin = nil
