@@ -15,6 +15,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/yamlx"
 	"github.com/stonemason-hip/stonemason/remote/api"
 	"github.com/stonemason-hip/stonemason/remote/api/importer"
 )
@@ -78,6 +79,7 @@ func (a *App) APIImport(ctx context.Context, o APIImportOptions) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
+	clang.Places = res.Places
 	if err := clang.Verify(ctx, notes, res.Library); err != nil {
 		return exit.With(exit.Config, err)
 	}
@@ -86,19 +88,17 @@ func (a *App) APIImport(ctx context.Context, o APIImportOptions) error {
 
 // annotations reads those of a library.
 func (a *App) annotations(dir, library string) (*importer.Annotations, error) {
+	if strings.ContainsAny(library, "/\\") {
+		return nil, exit.Withf(exit.Usage, "api:import: %q is no name of a library", library)
+	}
 	folder := filepath.Join(dir, "annotations")
 	file := filepath.Join(folder, library+".yaml")
-	data, err := os.ReadFile(file)
+	data, err := readFile(file, api.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) || library == "" {
-		var known []string
-		entries, _ := os.ReadDir(folder)
-		for _, e := range entries {
-			known = append(known, strings.TrimSuffix(e.Name(), ".yaml"))
-		}
-		return nil, exit.With(exit.Usage, oneOf("api:import", "library", library, known))
+		return nil, exit.With(exit.Usage, oneOf("api:import", "library", library, yamlNames(folder)))
 	}
 	if err != nil {
-		return nil, err
+		return nil, exit.With(exit.Config, err)
 	}
 	notes, err := importer.ReadAnnotations(descriptionsDir+"/annotations/"+library+".yaml", data)
 	if err != nil {
@@ -114,11 +114,14 @@ func (a *App) annotations(dir, library string) (*importer.Annotations, error) {
 // that is there.
 func fillFromOld(in *importer.Input, dir string, o APIImportOptions) error {
 	old, err := api.Load(os.DirFS(dir), o.Library)
-	if err == nil {
+	switch {
+	case err == nil:
 		in.Origin = old.Origin
 		if in.Version == "" {
 			in.Version = old.Version
 		}
+	case !errors.Is(err, fs.ErrNotExist) && (o.Version == "" || o.Packages == ""):
+		return exit.With(exit.Config, fmt.Errorf("%w\nso nothing says what it was made from: say -version and -packages", err))
 	}
 	if o.Packages != "" {
 		in.Origin = nil
@@ -156,9 +159,13 @@ func readSymbols(file string) (importer.Symbols, error) {
 func (a *App) writeDescription(dir string, res *importer.Result, check bool) error {
 	l := res.Library
 	text := l.Bytes()
+	if len(text) > api.MaxBytes {
+		return exit.Withf(exit.Config, "the description of %s would have %d functions in %d bytes, more than %d: let names in %s/annotations/%s.yaml match fewer",
+			l.Name, len(l.Functions), len(text), api.MaxBytes, descriptionsDir, l.Name)
+	}
 	read, err := api.Read(os.DirFS(dir), l.Name, text)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("what was made of the headers contradicts itself: %w", err))
+		return exit.With(exit.Config, unsaid(l.Name, err))
 	}
 	name := descriptionsDir + "/" + l.Name + ".yaml"
 	file := filepath.Join(dir, l.Name+".yaml")
@@ -193,6 +200,30 @@ func (a *App) writeDescription(dir string, res *importer.Result, check bool) err
 	return nil
 }
 
+// unsaid says of what headers and annotations give together, and what is no
+// description yet, which part of it is wrong: its text, with lines, is nowhere.
+func unsaid(library string, err error) error {
+	var list yamlx.Errors
+	var one *yamlx.Error
+	if !errors.As(err, &list) && errors.As(err, &one) {
+		list = yamlx.Errors{one}
+	}
+	if len(list) == 0 {
+		return err
+	}
+	file := descriptionsDir + "/annotations/" + library + ".yaml"
+	said := make([]error, len(list))
+	for i, e := range list {
+		e := *e
+		e.File, e.Line, e.Col = "", 0, 0
+		if e.Msg != "" {
+			e.Msg = e.Path + ": " + e.Msg
+		}
+		said[i] = fmt.Errorf("%s: with the headers it gives no description: %w", file, &e)
+	}
+	return errors.Join(said...)
+}
+
 // APIDiff compares two descriptions, files or names of libraries of the project,
 // and says what an application would notice.
 func (a *App) APIDiff(ctx context.Context, from, to string) error {
@@ -208,6 +239,9 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 	for _, c := range changes {
 		fmt.Fprintln(a.Out, c)
 	}
+	if len(changes) > 0 {
+		fmt.Fprintln(a.Out, summary(changes))
+	}
 	if api.Breaks(changes) {
 		return exit.Withf(exit.Verify, "lib%s %s does not take the place of %s for applications that are built already", libs[1].Name, libs[1].Version, libs[0].Version)
 	}
@@ -217,28 +251,91 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 	return nil
 }
 
+// summary counts changes.
+func summary(changes []api.Change) string {
+	breaks, source := 0, 0
+	for _, c := range changes {
+		switch {
+		case c.Breaks:
+			breaks++
+		case c.Source:
+			source++
+		}
+	}
+	return fmt.Sprintf("%d differences: %d break programs that are built, %d sources alone, %d are new", len(changes), breaks, source, len(changes)-breaks-source)
+}
+
+// description reads the description of a library of the project, or any file. What
+// a file uses is looked for beside it, then in the project.
 func (a *App) description(name string) (*api.Library, error) {
-	library := ""
+	root, err := spec.FindRoot(a.Dir)
+	dir := filepath.Join(root, filepath.FromSlash(descriptionsDir))
 	if !strings.ContainsAny(name, "./\\") {
-		library = name
-		root, err := spec.FindRoot(a.Dir)
 		if err != nil {
 			return nil, exit.With(exit.Config, err)
 		}
-		name = filepath.Join(root, filepath.FromSlash(descriptionsDir), name+".yaml")
-	} else if !filepath.IsAbs(name) {
-		name = filepath.Join(a.Dir, name)
+		data, err := readFile(filepath.Join(dir, name+".yaml"), api.MaxBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, exit.With(exit.Usage, oneOf(descriptionsDir, "library", name, yamlNames(dir)))
+		}
+		if err != nil {
+			return nil, exit.With(exit.Config, err)
+		}
+		l, err := api.Read(os.DirFS(dir), name, data)
+		return l, exit.With(exit.Config, err)
 	}
-	data, err := readFile(name, api.MaxBytes)
+	file := name
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(a.Dir, file)
+	}
+	folders := folders{os.DirFS(filepath.Dir(file))}
+	if err == nil {
+		folders = append(folders, os.DirFS(dir))
+	}
+	data, err := readFile(file, api.MaxBytes)
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
-	l, err := api.Read(os.DirFS(filepath.Dir(name)), library, data)
+	l, err := api.ReadFile(folders, filepath.ToSlash(name), data)
 	return l, exit.With(exit.Config, err)
 }
 
-// readFile reads a file that is no larger than most bytes.
+// folders is a file system of several: a name means the first that has it.
+type folders []fs.FS
+
+// Open implements fs.FS.
+func (f folders) Open(name string) (fs.File, error) {
+	for _, folder := range f {
+		file, err := folder.Open(name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// yamlNames are the names of a folder's YAML files, without their ending.
+func yamlNames(dir string) []string {
+	var names []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok && !e.IsDir() {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// readFile reads a regular file that is no larger than most bytes. A pipe would
+// wait for its writer.
 func readFile(name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ func TestDarwinHost(t *testing.T) {
 
 	t.Run("object", m.object)
 	t.Run("program", m.program)
+	t.Run("order", m.order)
 	t.Run("dependencies", m.dependencies)
 	t.Run("relocatable device code", m.relocatable)
 	t.Run("broken source", m.broken)

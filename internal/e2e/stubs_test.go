@@ -77,6 +77,7 @@ func TestStubs(t *testing.T) {
 	t.Run("records", s.records)
 	t.Run("text stubs alone", s.textStubs)
 	t.Run("HIP for a Mac", s.hipForMac)
+	t.Run("CUDA for a Mac", s.cudaForMac)
 	t.Run("verify", func(t *testing.T) {
 		for _, dist := range []string{s.linux, s.mac, s.arm} {
 			if out := tool(t, s.project, os.Environ(), s.therock, "verify", "-bundle="+dist); !strings.Contains(out, "nothing is wrong") {
@@ -85,7 +86,7 @@ func TestStubs(t *testing.T) {
 		}
 	})
 	if dir := os.Getenv(examplesEnv); dir != "" {
-		t.Run(examplesEnv, func(t *testing.T) { s.applications(t, dir) })
+		t.Run(examplesEnv, func(t *testing.T) { s.programs(t, dir) })
 	}
 	t.Run("twice", func(t *testing.T) {
 		// One that is large, one that is small, and one with code of its own.
@@ -437,8 +438,7 @@ func (s *stubs) hipForMac(t *testing.T) {
 	text := t.TempDir()
 	write(t, filepath.Join(text, "libamdhip64.tbd"), string(read(t, filepath.Join(s.mac, "lib"), "libamdhip64.tbd")))
 	for _, from := range []string{filepath.Join(s.mac, "lib"), text} {
-		// hipcc would look into its own bundle first, where the stub for Linux is.
-		tool(t, dir, env, m.hipcc("-no-hip-rt", "-isysroot", s.sdk, "-L"+from, "-lamdhip64", "-Wl,-rpath,@loader_path/../lib", "kernel.o", "second.o", "-o", "program")...)
+		tool(t, dir, env, m.hipcc("-isysroot", s.sdk, "-L"+from, "-Wl,-rpath,@loader_path/../lib", "kernel.o", "second.o", "-o", "program")...)
 		macFatBinary(t, read(t, dir, "program"), "scale", "shift")
 		if used := dylibs(t, filepath.Join(dir, "program")); !slices.Contains(used, "@rpath/libamdhip64.7.dylib") {
 			t.Errorf("with %s the program uses %q", from, used)
@@ -447,7 +447,7 @@ func (s *stubs) hipForMac(t *testing.T) {
 	// A call that the runtime does not have is found by the linker.
 	write(t, filepath.Join(dir, "no.c"), "int hipNoSuchCall(void);\nint main(void) { return hipNoSuchCall(); }\n")
 	tool(t, dir, env, append(append([]string{filepath.Join(s.linux, "lib", "llvm", "bin", "clang")}, s.forMac(t)[:3]...), "-c", "no.c")...)
-	if out := fails(t, dir, env, m.hipcc("-no-hip-rt", "-isysroot", s.sdk, "-L"+text, "-lamdhip64", "no.o", "-o", "no")...); !strings.Contains(out, "undefined symbol: hipNoSuchCall") {
+	if out := fails(t, dir, env, m.hipcc("-isysroot", s.sdk, "-L"+text, "no.o", "-o", "no")...); !strings.Contains(out, "undefined symbol: hipNoSuchCall") {
 		t.Errorf("the linker says\n%s", out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "no")); !errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/stonemason-hip/stonemason/internal/yamlx"
 )
@@ -63,10 +62,10 @@ func (c *checker) names() {
 	name := func(section, key string, form *regexp.Regexp) {
 		path := yamlx.Field(section, key)
 		switch {
-		case !form.MatchString(key):
-			c.errorf(path, "%q is no name of C", key)
 		case IsBasic(key):
 			c.errorf(path, "%s is a type of C itself", key)
+		case !form.MatchString(key) || form == cName && !isWord(key):
+			c.errorf(path, "%q is no name of C", key)
 		case of[key] != "":
 			c.errorf(path, "duplicate name %s: it is %s already", key, of[key])
 		}
@@ -101,7 +100,7 @@ func (c *checker) names() {
 		for _, v := range e.Value.Values {
 			at := yamlx.Field(path+".values", v.Key)
 			switch low, high := valueRange(&e.Value); {
-			case !cName.MatchString(v.Key):
+			case !isWord(v.Key):
 				c.errorf(at, "%q is no name of C", v.Key)
 			case values[v.Key] != "":
 				c.errorf(at, "duplicate name %s: the enumeration %s has it already", v.Key, values[v.Key])
@@ -202,7 +201,7 @@ func (c *checker) record(name string, r *Record) {
 	for i := range r.Fields {
 		f := &r.Fields[i]
 		at := yamlx.Index(path+".fields", i)
-		if f.Name != "" && (!cName.MatchString(f.Name) || seen[f.Name]) {
+		if f.Name != "" && (!isWord(f.Name) || seen[f.Name]) {
 			c.errorf(at, "duplicate or impossible name %q", f.Name)
 		}
 		seen[f.Name] = true
@@ -353,7 +352,7 @@ func (c *checker) result(path string, f *Function, value yamlx.Scalar) {
 		}
 		return
 	}
-	if _, err := strconv.ParseFloat(v, 64); v != "zero" && err != nil {
+	if v != "zero" && !number.MatchString(v) {
 		c.unknown(path, "value", v, append([]string{"zero"}, c.values(f.Returns.Base)...))
 	}
 }
@@ -395,7 +394,7 @@ func (c *checker) answer(path string, f *Function) {
 			c.errorf(at, "nothing can be written through %s", s.Key)
 			continue
 		}
-		if _, err := strconv.ParseFloat(string(s.Value), 64); err != nil && s.Value != "zero" && c.constants[string(s.Value)] == "" {
+		if !number.MatchString(string(s.Value)) && s.Value != "zero" && c.constants[string(s.Value)] == "" {
 			c.errorf(at, "%q is no number, no value of an enumeration and not zero", s.Value)
 		}
 	}
@@ -520,6 +519,9 @@ func (c *checker) params(path string, params []Param) {
 		}
 		if good[i] = len(c.errs) == before; !good[i] {
 			p = &Param{Name: p.Name, Type: wrongType}
+		}
+		if !isWord(p.Name) {
+			c.errorf(at+".name", "%q is no name of C", p.Name)
 		}
 		if _, twice := peers[p.Name]; twice {
 			c.errorf(at+".name", "duplicate name %s: another parameter has it", p.Name)

@@ -126,12 +126,26 @@ func (d *differ) function(name string, f, g *Function) {
 	if a, b := d.spell(d.old, f.Returns), d.spell(d.new, g.Returns); a != b {
 		d.breaks("function %s returns %s, and returned %s", name, b, a)
 	}
-	if len(f.Params) != len(g.Params) || f.Variadic != g.Variadic {
-		d.breaks("function %s takes (%s), and took (%s)", name, signature(g.Params), signature(f.Params))
-		return
+	if f.Variadic != g.Variadic {
+		d.breaks("function %s %s", name, map[bool]string{true: "takes more than its parameters, and did not", false: "takes its parameters alone, and took more"}[g.Variadic])
 	}
-	for i := range f.Params {
-		p, q := &f.Params[i], &g.Params[i]
+	from, to := f.Params, g.Params
+	if len(from) != len(to) {
+		gone, added := lacking(from, to), lacking(to, from)
+		from, to = lacking(from, gone), lacking(to, added)
+		if !sameNames(from, to) {
+			d.breaks("function %s takes (%s), and took (%s)", name, signature(g.Params), signature(f.Params))
+			return
+		}
+		if len(added) > 0 {
+			d.breaks("function %s takes also %s", name, named(added))
+		}
+		if len(gone) > 0 {
+			d.breaks("function %s takes no longer %s", name, named(gone))
+		}
+	}
+	for i := range from {
+		p, q := &from[i], &to[i]
 		if d.widened(p.Type, q.Type) {
 			continue
 		}
@@ -142,6 +156,30 @@ func (d *differ) function(name string, f, g *Function) {
 		}
 		say("parameter %s of %s is %s, and was %s", q.Name, name, q.Type, p.Type)
 	}
+}
+
+// lacking are the parameters whose names others do not have.
+func lacking(params, others []Param) []Param {
+	var out []Param
+	for _, p := range params {
+		if !slices.ContainsFunc(others, func(q Param) bool { return q.Name == p.Name }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func sameNames(a, b []Param) bool {
+	return slices.EqualFunc(a, b, func(p, q Param) bool { return p.Name == q.Name })
+}
+
+// named lists parameters as C declares them.
+func named(params []Param) string {
+	text := make([]string, len(params))
+	for i := range params {
+		text[i] = params[i].Type.String() + " " + params[i].Name
+	}
+	return strings.ReplaceAll(strings.Join(text, ", "), "* ", "*")
 }
 
 // widened reports whether a parameter takes all that it took: the same, or a

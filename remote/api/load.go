@@ -24,38 +24,46 @@ func Load(folder fs.FS, library string) (*Library, error) {
 	return load(folder, library, nil)
 }
 
-// Read is [Load] for a text that is at hand, and for any library when the name
-// is empty. The folder is where the descriptions lie that it uses.
+// Read is [Load] for a text that is at hand. The folder is where the descriptions
+// lie that it uses.
 func Read(folder fs.FS, library string, text []byte) (*Library, error) {
-	return read(folder, library, text, nil)
+	return read(folder, library, inProject(library), text, nil)
 }
 
+// ReadFile is [Read] for the description of any library; file is what errors call
+// it.
+func ReadFile(folder fs.FS, file string, text []byte) (*Library, error) {
+	return read(folder, "", file, text, nil)
+}
+
+// inProject is the file of a library's description, as errors name it.
+func inProject(library string) string { return path.Join("remote/api", library+".yaml") }
+
 func load(folder fs.FS, library string, users []string) (*Library, error) {
-	if slices.Contains(users, library) || len(users) == maxUses {
-		return nil, fmt.Errorf("API descriptions use each other in a circle, or more than %d deep: %s", maxUses, strings.Join(append(users, library), " → "))
+	if len(users) == maxUses {
+		return nil, fmt.Errorf("API descriptions use each other more than %d deep: %s", maxUses, strings.Join(append(users, library), " → "))
 	}
 	data, err := readBounded(folder, library+".yaml")
 	if err != nil {
 		return nil, err
 	}
-	return read(folder, library, data, users)
+	return read(folder, library, inProject(library), data, users)
 }
 
-func read(folder fs.FS, library string, data []byte, users []string) (*Library, error) {
+func read(folder fs.FS, library, file string, data []byte, users []string) (*Library, error) {
 	l := new(Library)
-	file := library + ".yaml"
-	if library == "" {
-		file = "description"
-	}
-	src, err := yamlx.DecodeSource(path.Join("remote/api", file), data, l, yamlx.MaxBytes(MaxBytes))
+	src, err := yamlx.DecodeSource(file, data, l, yamlx.MaxBytes(MaxBytes))
 	if err != nil {
 		return nil, err
 	}
 	l.src = src
 	if library != "" && l.Name != library {
-		return nil, src.Errorf("library", "the file is called %s, but describes %s", file, l.Name)
+		return nil, src.Errorf("library", "the file is called %s.yaml, but describes %s", library, l.Name)
 	}
 	for i, name := range l.Uses {
+		if name == l.Name || slices.Contains(users, name) {
+			return nil, src.Errorf(yamlx.Index("uses", i), "API descriptions use each other in a circle: %s", strings.Join(append(users, l.Name, name), " → "))
+		}
 		used, err := load(folder, name, append(slices.Clone(users), l.Name))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, src.Errorf(yamlx.Index("uses", i), "there is no description of %s", name)

@@ -20,7 +20,7 @@ type Library struct {
 	Status Status   `yaml:"status" sm:"required"`
 	// Nodes are the version nodes of the ELF symbols, the oldest first. A
 	// library without any exports unversioned symbols.
-	Nodes []string `yaml:"nodes" sm:"unique"`
+	Nodes []string `yaml:"nodes" sm:"unique" pattern:"^[A-Za-z_][A-Za-z0-9_.]*$"`
 	// Thread are names for what the library remembers of each thread of a
 	// program, with their types: the current device, the last error.
 	Thread yamlx.Ordered[Type] `yaml:"thread"`
@@ -60,8 +60,8 @@ type File struct {
 	// Compatibility is the compatibility version on Darwin.
 	Compatibility string `yaml:"compatibility" sm:"required" pattern:"^[0-9]+(\\.[0-9]+){0,2}$"`
 	// Package is what find_package asks for, Targets the imported targets.
-	Package string   `yaml:"package"`
-	Targets []string `yaml:"targets" sm:"unique"`
+	Package string   `yaml:"package" pattern:"^[A-Za-z][A-Za-z0-9_+-]*$"`
+	Targets []string `yaml:"targets" sm:"unique" pattern:"^[A-Za-z][A-Za-z0-9_+-]*(::[A-Za-z0-9_+-]+)*$"`
 }
 
 // Status is the type by which the library's functions say how a call went.

@@ -35,8 +35,9 @@ type node struct {
 	Param     string `json:"param"`
 	Text      string `json:"text"`
 
-	// where is file:line, filled in by place.
-	where string
+	// where is file:line, and file and line are its parts, filled in by placer.
+	where, file string
+	line        int
 }
 
 type qual struct {
@@ -93,7 +94,7 @@ type placer struct {
 func (p *placer) node(n *node) {
 	p.loc(&n.Loc)
 	if p.file != "" {
-		n.where = fmt.Sprintf("%s:%d", p.file, p.line)
+		n.where, n.file, n.line = fmt.Sprintf("%s:%d", p.file, p.line), p.file, p.line
 	}
 	p.loc(&n.Range.Begin)
 	p.loc(&n.Range.End)

@@ -24,12 +24,14 @@ type builder struct {
 	called map[string]string
 	// known are types that are there already, or being made.
 	known map[string]bool
+	// places are where records are defined.
+	places map[string]Place
 }
 
 func newBuilder(root *node, lib *api.Library, note *Annotations) *builder {
 	b := &builder{
 		lib: lib, note: note, known: map[string]bool{}, pointers: map[string]string{}, called: map[string]string{},
-		typedefs: map[string]*node{}, tags: map[string]*node{}, byID: map[string]*node{},
+		typedefs: map[string]*node{}, tags: map[string]*node{}, byID: map[string]*node{}, places: map[string]Place{},
 	}
 	for i := range root.Inner {
 		n := &root.Inner[i]
@@ -276,6 +278,9 @@ func (b *builder) record(name string, n *node) error {
 	// That a #pragma pack says another number than one is found when clang
 	// compares the layout.
 	r.Packed = n.has("PackedAttr") != nil || n.has("MaxFieldAlignmentAttr") != nil
+	if n.file != "" {
+		b.places[name] = Place{File: n.file, Line: n.line}
+	}
 	var inner *node // the definition that the next field may be of
 	for i := range n.Inner {
 		c := &n.Inner[i]

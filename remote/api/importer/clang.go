@@ -18,6 +18,15 @@ type Clang struct {
 	Path string
 	// Includes are searched for the library's headers.
 	Includes []string
+	// Places are where the headers define records ([Result]), for what is said
+	// against a description's layouts.
+	Places map[string]Place
+}
+
+// Place is a line of a header.
+type Place struct {
+	File string
+	Line int
 }
 
 // Source is the C file by which a library's headers are read.
@@ -47,13 +56,27 @@ func (c Clang) Verify(ctx context.Context, a *Annotations, l *api.Library, more 
 	b.WriteString(a.Source())
 	b.WriteString("#include <stddef.h>\n")
 	for _, f := range api.Facts(l) {
+		if p, ok := c.Places[recordOf(f.Expression)]; ok {
+			fmt.Fprintf(&b, "#line %d %q\n", p.Line, p.File)
+		}
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", f.Expression, f.Value, f.Expression)
 	}
-	_, err := c.run(ctx, a, b.String(), more...)
+	_, err := c.run(ctx, a, b.String(), append([]string{"-fno-caret-diagnostics"}, more...)...)
 	if err != nil {
 		return fmt.Errorf("the description's layouts are not the headers': %w", err)
 	}
 	return nil
+}
+
+// recordOf is the record that a [api.Fact] is about: the last word before a
+// parenthesis ends or a comma comes.
+func recordOf(expression string) string {
+	_, inside, _ := strings.Cut(expression, "(")
+	words := strings.FieldsFunc(inside[:max(strings.IndexAny(inside, ",)"), 0)], func(r rune) bool { return r == ' ' })
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
 }
 
 func (c Clang) run(ctx context.Context, a *Annotations, source string, args ...string) ([]byte, error) {

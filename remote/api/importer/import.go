@@ -37,6 +37,8 @@ type Result struct {
 	// Contradictions are comments that cannot be true, such as an output
 	// through a pointer to const. The declaration holds.
 	Contradictions []string
+	// Places are where the headers define records.
+	Places map[string]Place
 }
 
 // Import makes a description. The error names, with file and line of the header,
@@ -53,7 +55,7 @@ func Import(in Input) (*Result, error) {
 		File: a.File, Uses: a.Uses, Status: a.Status, Nodes: in.Symbols.Nodes(), Thread: a.Thread, Memory: a.Memory,
 	}).With(in.Used...)
 	b := newBuilder(root, lib, a)
-	res := &Result{Library: lib}
+	res := &Result{Library: lib, Places: b.places}
 	found := map[string]bool{}
 	comments := map[string]map[string]remark{}
 	var before *node
@@ -124,7 +126,7 @@ func Import(in Input) (*Result, error) {
 		}
 	}
 	if len(lib.Functions) == 0 && len(errs) == 0 {
-		errs = append(errs, errors.New("the headers declare no function of the library: is its API C++ only?"))
+		errs = append(errs, a.src.Errorf("headers", "the headers declare no function of the library: is its API C++ only?"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
