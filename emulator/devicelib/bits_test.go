@@ -90,6 +90,19 @@ func TestRounding(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range []struct {
+		x, y, z float64
+		down    bool // -0 where it is rounded down
+	}{{1, 1, -1, true}, {-2, 3, 6, true}, {1, math.Copysign(0, -1), 0, true}, {0, 1, 0, false}, {-1, 0, math.Copysign(0, -1), true}} {
+		for _, k := range []Kind{F16, F32, F64} {
+			if got := k.exactly(big.ToNegativeInf, c.x, c.y, c.z); got != uint64(b2i(c.down))<<(k.width()-1) {
+				t.Errorf("%c: %g*%g+%g, rounded down, is %#x", k, c.x, c.y, c.z, got)
+			}
+		}
+	}
+	if (Error{Bound: -1, Packed: 1}).OK() || !(Error{Bound: -1, Worst: 9}).OK() || (Error{Bound: -1, Worst: 9, Limit: 2}).OK() || (Error{Bound: 1, AtMost: 2}).OK() {
+		t.Error("an error beyond its bound is none")
+	}
 	for h := range uint64(1 << 16) {
 		if v := F16.value(h); F16.bits(v) != h && !math.IsNaN(v) {
 			t.Fatalf("%#x is %g, and that is %#x", h, v, F16.bits(v))

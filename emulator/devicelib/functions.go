@@ -27,8 +27,8 @@ type Function struct {
 	// even in f32.
 	Want func(a [4]float64) float64
 	Wide bool
-	// Bound32 and Bound64 are what AMD publishes (HIP's "HIP math API", as in HIP 7.0: the
-	// error, in units in the last place, where the absolute error is the largest, over
+	// Bound32 and Bound64 are what AMD publishes (docs/reference/math_api.rst of
+	// github.com/ROCm/HIP at 1aee1f0, docs/device-library.md: the error, in units in the last place, where the absolute error is the largest, over
 	// the same ranges); -1 where nothing is published.
 	Bound32, Bound64 float64
 	// Limit is our own, for the worst error in f16, and in f32 and f64 where nothing is
