@@ -34,8 +34,8 @@ type Function struct {
 	// Limit is our own, for the worst error in f16, and in f32 and f64 where nothing is
 	// published; 0 is 2 units.
 	Limit float64
-	// Known says why the library is beyond its bound or limit, where it is.
-	Known string
+	// Known says why the library is beyond its bound or limit in the types of KnownIn.
+	Known, KnownIn string
 }
 
 func one(f func(float64) float64) func([4]float64) float64 {
@@ -173,19 +173,19 @@ func Functions() []Function {
 			f.Wide = true
 		case "jn", "yn":
 			f.Wide, f.OCML = true, ""
-			f.Limit, f.Known = 700, "clang's header goes upward from order 0 and 1, and for small arguments little is left"
+			f.Limit = 700 // clang's header goes upward from order 0 and 1: for small arguments little is left
 		case "__sinf":
-			f.Known = "the angle is rounded to a part of a turn, and a test sees more or less of that by its samples"
+			f.Known, f.KnownIn = "the angle is rounded to a part of a turn, and a test sees more or less of that by its samples", "f32"
 		case "__tanf":
-			f.Known = "a quotient of the fast sine and cosine since clang 20; AMD's figure is of the older one"
+			f.Known, f.KnownIn = "a quotient of the fast sine and cosine in clang's header: AMD's figure is that of tanf", "f32"
 		case "cyl_bessel_i1":
-			f.Limit, f.Known = 4, "below -8 the library's f64 takes the square root of x where it should of -x: NaN"
-		case "norm3d", "norm4d", "rnorm3d", "rnorm4d":
-			f.Known = "the library squares in f16, beyond 255 that is infinite"
+			f.Limit, f.Known, f.KnownIn = 4, "below -8 the library's f64 takes the square root of x where it should of -x: NaN", "f64"
+		case "norm3d", "norm4d":
+			f.Known, f.KnownIn = "the library squares in f16, beyond 255 that is infinite", "f16"
 		case "__ocml_sincospi: sinpi", "__ocml_sincospi: cospi", "__ocml_sincos: sin", "__ocml_sincos: cos":
 			f.Wide = true
 		case "native_sin", "native_cos":
-			f.Known = "the angle is rounded to a part of a turn"
+			f.Known, f.KnownIn = "the angle is rounded to a part of a turn", "f16 f32"
 		case "native_exp", "native_exp10":
 			f.Limit = 10
 		case "erfinv", "erfcinv", "normcdfinv", "cyl_bessel_i0", "lgamma_r":
@@ -194,7 +194,7 @@ func Functions() []Function {
 	}
 	for i := range list {
 		if strings.HasPrefix(list[i].Name, "cdiv") || strings.HasPrefix(list[i].Name, "clog") {
-			list[i].Known = "near a zero of one part little of it is left, in Go's f64 too"
+			list[i].Known, list[i].KnownIn = "near a zero of one part little of it is left, in Go's f64 too", "f64"
 		}
 	}
 	return list

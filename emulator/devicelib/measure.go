@@ -38,6 +38,7 @@ type Error struct {
 	Bound  float64    // that AMD publishes for AtMost; -1: none
 	Limit  float64    // our own for Worst, where AMD has none; 0: none
 	Packed int        // in f16: pairs of which the packed form gives something else
+	Known  string     // why the library is beyond them, where that is known
 	Failed string     // why there is no result
 }
 
@@ -208,6 +209,9 @@ func Measure(ctx context.Context, dev *emulator.Device, mod *emulator.Module, li
 			e.Tried, e.Bound = true, f.bound
 			if e.Limit = f.Limit; e.Limit == 0 {
 				e.Limit = 2
+			}
+			if strings.Contains(f.KnownIn, f.name()) {
+				e.Known = f.Known
 			}
 			*map[Kind]*Error{F16: &row.F16, F32: &row.F32, F64: &row.F64}[f.kind] = e
 		}

@@ -68,14 +68,14 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	return a.tellLibrary(dev.Target().String(), functions, rows, append(verdicts, more...))
+	return a.tellLibrary(dev.Target().String(), rows, append(verdicts, more...))
 }
 
-func (a *App) tellLibrary(target string, functions []devicelib.Function, rows []devicelib.Row, verdicts []devicelib.Verdict) error {
+func (a *App) tellLibrary(target string, rows []devicelib.Row, verdicts []devicelib.Verdict) error {
 	fmt.Fprintf(a.Out, "| function | f16: worst | f32: worst | as AMD counts | published | f64: worst | as AMD counts | published |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	tried, known, beyond := 0, 0, 0
 	var reasons []string
-	for i, r := range rows {
+	for _, r := range rows {
 		half := ""
 		if r.F16.Tried {
 			half = strings.Trim(columns(r.F16), "|")
@@ -87,9 +87,9 @@ func (a *App) tellLibrary(target string, functions []devicelib.Function, rows []
 			case !e.Tried:
 				continue
 			case e.OK():
-			case e.Failed == "" && e.Packed == 0 && functions[i].Known != "":
+			case e.Failed == "" && e.Packed == 0 && e.Known != "":
 				known++
-				reasons = append(reasons, fmt.Sprintf("- `%s`: %s", r.Name, functions[i].Known))
+				reasons = append(reasons, fmt.Sprintf("- `%s`: %s", r.Name, e.Known))
 			default:
 				beyond++
 				a.note("%s: %s", r.Name, whyBeyond(e))

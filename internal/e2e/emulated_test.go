@@ -51,7 +51,7 @@ type served struct {
 
 // emulated runs a program that is linked with the runtime of testdata/emulated, and
 // returns what it said, how it ended, and what its kernels did.
-func emulated(ctx context.Context, t *testing.T, target, dir string, argv ...string) (said string, ended error, s *served) {
+func emulated(ctx context.Context, t *testing.T, target, dir string, argv ...string) (said string, s *served, ended error) {
 	t.Helper()
 	dev, err := gpu.NewDevice(target)
 	if err != nil {
@@ -89,7 +89,7 @@ func emulated(ctx context.Context, t *testing.T, target, dir string, argv ...str
 	if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Log(err)
 	}
-	return out.String(), ended, s
+	return out.String(), s, ended
 }
 
 // serve answers until the program ends.
