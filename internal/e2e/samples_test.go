@@ -54,7 +54,8 @@ func runsOnly(s sample) sample { s.unchecked = true; return s }
 // shmoo prints one figure: with the others the source does not compile.
 func shmoo(s sample) sample { s.flags = []string{"-DSHMOO"}; return s }
 
-// large has a size of its own that takes the emulator an hour: it is decoded, not run.
+// large has a fixed size of a thousand million instructions and more, and no check of its
+// own: it is decoded, not run.
 func large(s sample) sample { s.tooLarge = true; return s }
 
 // module has its kernel in a code object beside the program.
@@ -234,7 +235,7 @@ func (s *sampling) try(t *testing.T, x sample, dir string) (row string, ok bool)
 		return row + "not linked: " + firstError(said) + " |", false
 	}
 	if x.tooLarge {
-		return row + "not run: its size is fixed, and takes an hour |", false
+		return row + "decoded alone: its size is fixed and large, and it has no check |", false
 	}
 	said, served, ended := emulated(t.Context(), t, "gfx942", dir, append([]string{bin}, x.args...)...)
 	what := fmt.Sprintf("%d launches, %.3g million instructions", served.launches, float64(served.instructions)/1e6)
