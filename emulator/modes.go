@@ -213,17 +213,27 @@ func directed(name string) exactly {
 	}
 	switch kind {
 	case "add":
-		return with(2, func(x, y, _ *big.Float) *big.Float { return x.Add(x, y) })
+		return with(2, func(x, y, _ *big.Float) *big.Float { return sumDown(x, y) })
 	case "sub":
-		return with(2, func(x, y, _ *big.Float) *big.Float { return x.Sub(x, y) })
+		return with(2, func(x, y, _ *big.Float) *big.Float { return sumDown(x, y.Neg(y)) })
 	case "subrev":
-		return with(2, func(x, y, _ *big.Float) *big.Float { return x.Sub(y, x) })
+		return with(2, func(x, y, _ *big.Float) *big.Float { return sumDown(y, x.Neg(x)) })
 	case "mul":
 		return with(2, func(x, y, _ *big.Float) *big.Float { return x.Mul(x, y) })
 	case "fma", "fmac", "fmamk", "fmaak":
-		return with(3, func(x, y, z *big.Float) *big.Float { return x.Add(x.Mul(x, y), z) })
+		return with(3, func(x, y, z *big.Float) *big.Float { return sumDown(x.Mul(x, y), z) })
 	}
 	return nil
+}
+
+// sumDown adds to x. A sum of different signs that is zero is -0, as it is where
+// results are rounded down.
+func sumDown(x, y *big.Float) *big.Float {
+	differ := x.Signbit() != y.Signbit()
+	if x.Add(x, y); x.Sign() == 0 && differ && !x.Signbit() {
+		x.Neg(x)
+	}
+	return x
 }
 
 // direct moves a result to its neighbour where the exact one lies beyond it.
@@ -235,8 +245,8 @@ func direct(f format, v uint64, mode uint32, exact exactly, in [3]uint64) uint64
 	}
 	sign := uint64(1) << (f.bits - 1)
 	if x.Sign() == 0 && v&^sign == 0 {
-		if mode == 2 && v == 0 && !x.Signbit() && f.sign(in[0]) != f.sign(in[1]) && in[0]&^sign != 0 {
-			return sign // x - x is -0 when rounding down
+		if mode == 2 && x.Signbit() {
+			return sign
 		}
 		return v
 	}

@@ -155,3 +155,21 @@ func TestRoundingModes(t *testing.T) {
 		}
 	}
 }
+
+// Zeros of sums: -0 where it is rounded down and the signs differ, as IEEE 754 says.
+func TestZerosRoundedDown(t *testing.T) {
+	const minus = 0x80000000
+	for _, c := range []struct {
+		op   string
+		in   [3]uint64
+		want uint64
+	}{
+		{"v_add_f32", [3]uint64{0, 0}, 0}, {"v_add_f32", [3]uint64{minus, 0}, minus}, {"v_add_f32", [3]uint64{0x3f800000, 0xbf800000}, minus}, {"v_sub_f32", [3]uint64{0, 0}, minus}, {"v_sub_f32", [3]uint64{0, minus}, 0},
+		{"v_subrev_f32", [3]uint64{minus, 0}, 0}, {"v_subrev_f32", [3]uint64{0x40000000, 0x40000000}, minus}, {"v_mul_f32", [3]uint64{0, 0x40000000}, 0},
+		{"v_fma_f32", [3]uint64{0, 0, minus}, minus}, {"v_fma_f32", [3]uint64{0, 0, 0}, 0}, {"v_fma_f32", [3]uint64{0x40000000, 0x40000000, 0xc0800000}, minus},
+	} {
+		if got := direct(single(), 0, 2, directed(c.op), c.in); got != c.want {
+			t.Errorf("%s of %x: %x, want %x", c.op, c.in, got, c.want)
+		}
+	}
+}

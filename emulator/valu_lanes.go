@@ -155,7 +155,12 @@ func vectorHalf() map[string]*operation {
 	least, most := number(math.Min), number(math.Max)
 	set("v_min3_f16", func(a, b, c float64) float64 { return least(least(a, b), c) })
 	set("v_max3_f16", func(a, b, c float64) float64 { return most(most(a, b), c) })
-	set("v_med3_f16", func(a, b, c float64) float64 { return most(least(a, b), least(most(a, b), c)) })
+	set("v_med3_f16", func(a, b, c float64) float64 {
+		if a != a || b != b || c != c { // the least then, as of f32
+			return least(least(a, b), c)
+		}
+		return most(least(a, b), least(most(a, b), c))
+	})
 	ops["v_frexp_exp_i16_f16"] = &operation{results: 1, float: 16, lane: func(a, _, _ uint64) uint64 { return uint64(uint16(exponent(fromHalf(uint16(a))))) }}
 	ops["v_ldexp_f16"] = &operation{results: 1, float: 16, lane: func(a, b, _ uint64) uint64 {
 		return uint64(toHalf(math.Ldexp(fromHalf(uint16(a)), int(int16(b)))))

@@ -13,11 +13,11 @@ import (
 // Kernel holds targets for kernels: what they are, and running them without a GPU.
 type Kernel mg.Namespace
 
-// Run runs the kernels of a source or code object on the emulator, as -launch=FILE says (FILE.launch.yaml), and compares what they compute.
-func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format, check *string, seed, budget *int, counters *bool) error {
+// Run runs the kernels of a source or code object on the emulator, as -launch=FILE says (FILE.launch.yaml), and compares what they compute; -template prints such a file.
+func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format, check, kernel *string, seed, budget *int, counters, template *bool) error {
 	return door(app.New().KernelRun(ctx, app.KernelRunOptions{
 		KernelOptions: app.KernelOptions{File: file, GPU: value(gpu), Bundle: value(bundle), Flags: value(cflags), Format: value(format)},
-		Launch:        value(launch), Seed: seed, Budget: value(budget), Check: value(check), Counters: value(counters),
+		Launch:        value(launch), Seed: seed, Budget: value(budget), Check: value(check), Counters: value(counters), Template: value(template), Kernel: value(kernel),
 	}))
 }
 

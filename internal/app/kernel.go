@@ -24,6 +24,9 @@ import (
 // maxKernelFile bounds a file with code objects.
 const maxKernelFile = 2 << 30
 
+// templateGPU is what a template is for where nobody says another.
+const templateGPU = "gfx942"
+
 // launchExt is how the launch file beside a source is called.
 const launchExt = ".launch.yaml"
 
@@ -54,6 +57,10 @@ type KernelRunOptions struct {
 	Budget int
 	// Check lists what is looked for besides, separated by commas: race, init, wait.
 	Check string
+	// Template prints a launch file to start from, and runs nothing. Kernel is the one
+	// that it is for; all when empty.
+	Template bool
+	Kernel   string
 	// Counters prints instructions by class, bytes moved, bank conflicts and
 	// divergence.
 	Counters bool
@@ -83,13 +90,20 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.Template {
+		return a.kernelTemplate(ctx, o)
+	}
+	if o.Kernel != "" {
+		return exit.Withf(exit.Usage, "-kernel goes with -template: what is run stands in the launch file")
+	}
 	launch := o.Launch
 	if launch == "" {
 		launch = strings.TrimSuffix(o.File, filepath.Ext(o.File)) + launchExt
 	}
 	file, err := launchfile.Read(a.path(launch))
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit.Withf(exit.Usage, "there is no launch file %s: -launch=FILE says what to run (docs/kernels.md)", launch)
+		err = exit.Withf(exit.Usage, "there is no launch file %s: -launch=FILE says what to run (docs/kernels.md); one to start from is printed by -template", launch)
+		return exit.Hint(err, fmt.Sprintf("go tool mage kernel:run %s -template > %s", o.File, launch))
 	}
 	if err != nil {
 		return exit.With(exit.Config, err)
@@ -136,6 +150,34 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err == nil && !report.OK {
 		err = exit.Withf(exit.Verify, "%s: %s", o.File, verdictOf(report))
 	}
+	return err
+}
+
+// kernelTemplate prints a launch file for the kernels of a source or code object.
+func (a *App) kernelTemplate(ctx context.Context, o KernelRunOptions) error {
+	if o.Launch != "" || o.Seed != nil || o.Budget != 0 || o.Check != "" || o.Counters || o.Format == "json" {
+		return exit.Withf(exit.Usage, "-template prints a launch file and runs nothing: only -gpu, -kernel, -bundle and -cflags go with it")
+	}
+	if o.GPU == "" && isSource(o.File) {
+		o.GPU = templateGPU
+	}
+	data, target, err := a.kernelCode(ctx, o.KernelOptions)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	dev, err := emulator.NewDevice(target.String())
+	if err != nil {
+		return exit.With(exit.Unsupported, err)
+	}
+	mod, err := dev.Load(data)
+	if err != nil {
+		return exit.Withf(exit.Config, "%s: %w", o.File, err)
+	}
+	text, err := launchfile.Template(mod.Object(), o.Kernel, target.String())
+	if err != nil {
+		return exit.Withf(exit.Usage, "%s: %w", o.File, err)
+	}
+	_, err = a.Out.Write(text)
 	return err
 }
 

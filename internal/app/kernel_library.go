@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator"
 	"github.com/stonemason-hip/stonemason/emulator/devicelib"
@@ -12,9 +14,10 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/interrupt"
 )
 
-// KernelLibrary compiles a kernel for each function of the device's mathematical
-// library, runs them on the emulator, and prints how exact they are as a table of
-// Markdown.
+// KernelLibrary compiles kernels for the functions of the device's libraries, runs them
+// on the emulator, and prints how exact the mathematical ones are as a table of
+// Markdown, and which of those with one right result have another. It fails where one
+// does not run, is wrong, or is beyond its bound without a known reason.
 func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 	ctx, listening := interrupt.Context(ctx)
 	defer listening()
@@ -26,50 +29,104 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	list := devicelib.Functions()
-	o.File = filepath.Join(work, "library.hip")
-	if err := os.WriteFile(o.File, []byte(devicelib.Source("#include <hip/hip_runtime.h>\n", list)), 0o644); err != nil {
+	load := func(name, source, flags string) (*emulator.Device, *emulator.Module, error) {
+		o := o
+		o.File, o.Flags = filepath.Join(work, name+".hip"), strings.TrimSpace(o.Flags+" "+flags)
+		if err := os.WriteFile(o.File, []byte(source), 0o644); err != nil {
+			return nil, nil, err
+		}
+		data, target, err := a.kernelCode(ctx, o)
+		if err != nil {
+			return nil, nil, stopped(ctx, err)
+		}
+		dev, err := emulator.NewDevice(target.String())
+		if err != nil {
+			return nil, nil, exit.With(exit.Unsupported, err)
+		}
+		mod, err := dev.Load(data)
+		return dev, mod, exit.Default(exit.Config, err)
+	}
+	functions, hip := devicelib.Functions(), devicelib.HIP()
+	const headers = "#include <hip/hip_runtime.h>\n#include <hip/hip_fp16.h>\n"
+	dev, mod, err := load("hip", devicelib.Source(headers, functions)+devicelib.ExactSource(hip), "-Wno-everything")
+	if err != nil {
 		return err
 	}
-	data, target, err := a.kernelCode(ctx, o)
+	rows, err := devicelib.Measure(ctx, dev, mod, functions)
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	dev, err := emulator.NewDevice(target.String())
-	if err != nil {
-		return exit.With(exit.Unsupported, err)
-	}
-	mod, err := dev.Load(data)
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
-	rows, err := devicelib.Measure(ctx, dev, mod, list)
+	verdicts, err := devicelib.Check(ctx, dev, mod, hip)
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	fmt.Fprintf(a.Out, "| function | f32: worst | as AMD counts | published | f64: worst | as AMD counts | published |\n|---|---:|---:|---:|---:|---:|---:|\n")
-	beyond, failed := 0, 0
+	library := append(devicelib.OCML(), devicelib.OCKL()...)
+	if dev, mod, err = load("library", devicelib.ExactSource(library), "-nogpuinc -Wno-everything"); err != nil {
+		return err
+	}
+	more, err := devicelib.Check(ctx, dev, mod, library)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	return a.tellLibrary(dev.Target().String(), rows, append(verdicts, more...))
+}
+
+func (a *App) tellLibrary(target string, rows []devicelib.Row, verdicts []devicelib.Verdict) error {
+	fmt.Fprintf(a.Out, "| function | f16: worst | f32: worst | as AMD counts | published | f64: worst | as AMD counts | published |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	tried, known, beyond := 0, 0, 0
+	var reasons []string
 	for _, r := range rows {
-		fmt.Fprintf(a.Out, "| `%s` |%s%s\n", r.Name, columns(r.F32), columns(r.F64))
-		for _, e := range []devicelib.Error{r.F32, r.F64} {
+		half := ""
+		if r.F16.Tried {
+			half = strings.Trim(columns(r.F16), "|")
+			half, _, _ = strings.Cut(half, "|")
+		}
+		fmt.Fprintf(a.Out, "| `%s` | %s |%s%s\n", r.Name, strings.TrimSpace(half), columns(r.F32), columns(r.F64))
+		for _, e := range []devicelib.Error{r.F16, r.F32, r.F64} {
 			switch {
-			case e.Failed != "":
-				failed++
-				a.note("%s: %s", r.Name, e.Failed)
-			case !e.OK():
+			case !e.Tried:
+				continue
+			case e.OK():
+			case e.Failed == "" && e.Packed == 0 && e.Known != "":
+				known++
+				reasons = append(reasons, fmt.Sprintf("- `%s`: %s", r.Name, e.Known))
+			default:
 				beyond++
+				a.note("%s: %s", r.Name, whyBeyond(e))
 			}
+			tried++
 		}
 	}
-	n := 2 * len(rows)
-	fmt.Fprintf(a.Out, "\n%d functions on %s: %d within what AMD publishes or without a figure, %d beyond it, %d did not run.\n", n, target, n-beyond-failed, beyond, failed)
-	if failed > 0 {
-		return exit.Withf(exit.Verify, "%d functions did not run", failed)
+	fmt.Fprintf(a.Out, "\n%s\n", strings.Join(slices.Compact(reasons), "\n"))
+	wrong := 0
+	for _, v := range verdicts {
+		if v.Wrong > 0 {
+			wrong++
+			a.note("%s: %d results are wrong: %s", v.Name, v.Wrong, v.First)
+		}
+	}
+	fmt.Fprintf(a.Out, "\n%d functions on %s: %d within their bounds, %d beyond for a known reason, %d beyond or failed.\n", tried, target, tried-known-beyond, known, beyond)
+	fmt.Fprintf(a.Out, "%d functions with one right result: %d have it, %d do not.\n", len(verdicts), len(verdicts)-wrong, wrong)
+	if wrong+beyond > 0 {
+		return exit.Withf(exit.Verify, "%s did not run, are wrong or beyond their bounds", plural(wrong+beyond, "function", "functions"))
 	}
 	return nil
 }
 
+func whyBeyond(e devicelib.Error) string {
+	switch {
+	case e.Failed != "":
+		return e.Failed
+	case e.Packed > 0:
+		return fmt.Sprintf("%d results of the packed form are others", e.Packed)
+	}
+	return fmt.Sprintf("%.4g units at %v (%.4g as AMD counts)", e.Worst, e.At, e.AtMost)
+}
+
 func columns(e devicelib.Error) string {
+	if !e.Tried {
+		return " | | |"
+	}
 	if e.Failed != "" {
 		return " failed | | |"
 	}
