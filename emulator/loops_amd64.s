@@ -1,0 +1,545 @@
+#include "textflag.h"
+
+// Loops over the lanes of a vector register with AVX2 and FMA, eight lanes at a
+// time. Each does what the loop in Go of the same operation does, to the bit but
+// for what a NaN says beside being one; TestLoops compares them.
+//
+// A loop is func(d, a, b, c *vec, n uint64) for the first n lanes, 32 or 64. The
+// body finds eight lanes of the sources in Y0, Y1 and Y2 and leaves the result in
+// Y0; Y3 to Y9 are its own, Y10 to Y15 are what PRE made.
+
+#define BEGIN(NAME) \
+TEXT NAME(SB), NOSPLIT, $0-40; \
+	MOVQ d+0(FP), DI; \
+	MOVQ a+8(FP), SI; \
+	MOVQ b+16(FP), DX; \
+	MOVQ c+24(FP), CX; \
+	MOVQ n+32(FP), BX; \
+	SHLQ $2, BX; \
+	XORQ AX, AX
+
+#define END \
+	VMOVDQU Y0, (DI)(AX*1); \
+	ADDQ $32, AX; \
+	CMPQ AX, BX; \
+	JB next; \
+	VZEROUPPER; \
+	RET
+
+#define LOOP1(NAME, PRE, BODY) \
+	BEGIN(NAME); \
+	PRE; \
+next: \
+	VMOVDQU (SI)(AX*1), Y0; \
+	BODY; \
+	END
+
+#define LOOP2(NAME, PRE, BODY) \
+	BEGIN(NAME); \
+	PRE; \
+next: \
+	VMOVDQU (SI)(AX*1), Y0; \
+	VMOVDQU (DX)(AX*1), Y1; \
+	BODY; \
+	END
+
+#define LOOP3(NAME, PRE, BODY) \
+	BEGIN(NAME); \
+	PRE; \
+next: \
+	VMOVDQU (SI)(AX*1), Y0; \
+	VMOVDQU (DX)(AX*1), Y1; \
+	VMOVDQU (CX)(AX*1), Y2; \
+	BODY; \
+	END
+
+// Constants.
+#define NONE
+#define ONES VPCMPEQD Y15, Y15, Y15
+#define LOW5 ONES; VPSRLD $27, Y15, Y14
+#define LOW24 ONES; VPSRLD $8, Y15, Y14
+#define SIGN ONES; VPSLLD $31, Y15, Y14
+#define LOW16 ONES; VPSRLD $16, Y15, Y14
+#define LOW8 ONES; VPSRLD $24, Y15, Y14
+#define BITS LOW5; VPSRLD $31, Y15, Y13; VPSLLD $5, Y13, Y12 // 31, 1, 32
+
+// Integers.
+#define NOT VPXOR Y15, Y0, Y0
+#define ADD VPADDD Y1, Y0, Y0
+#define SUB VPSUBD Y1, Y0, Y0
+#define SUBREV VPSUBD Y0, Y1, Y0
+#define MUL VPMULLD Y1, Y0, Y0
+#define AND VPAND Y1, Y0, Y0
+#define OR VPOR Y1, Y0, Y0
+#define XOR VPXOR Y1, Y0, Y0
+#define XNOR XOR; NOT
+#define MINU VPMINUD Y1, Y0, Y0
+#define MAXU VPMAXUD Y1, Y0, Y0
+#define MINI VPMINSD Y1, Y0, Y0
+#define MAXI VPMAXSD Y1, Y0, Y0
+#define LSHL VPAND Y14, Y0, Y0; VPSLLVD Y0, Y1, Y0
+#define LSHR VPAND Y14, Y0, Y0; VPSRLVD Y0, Y1, Y0
+#define ASHR VPAND Y14, Y0, Y0; VPSRAVD Y0, Y1, Y0
+#define MULU24 VPAND Y14, Y0, Y0; VPAND Y14, Y1, Y1; MUL
+#define MULI24 VPSLLD $8, Y0, Y0; VPSRAD $8, Y0, Y0; VPSLLD $8, Y1, Y1; VPSRAD $8, Y1, Y1; MUL
+#define ODD VPSRLQ $32, Y0, Y3; VPSRLQ $32, Y1, Y4
+#define UPPER VPSRLQ $32, Y0, Y0; VPBLENDD $0xaa, Y3, Y0, Y0
+#define MULHIU ODD; VPMULUDQ Y1, Y0, Y0; VPMULUDQ Y4, Y3, Y3; UPPER
+#define MULHII ODD; VPMULDQ Y1, Y0, Y0; VPMULDQ Y4, Y3, Y3; UPPER
+#define BFM VPAND Y14, Y0, Y0; VPAND Y14, Y1, Y1; VPSLLVD Y0, Y13, Y0; VPSUBD Y13, Y0, Y0; VPSLLVD Y1, Y0, Y0
+#define BFEU VPAND Y14, Y1, Y1; VPAND Y14, Y2, Y2; VPSRLVD Y1, Y0, Y0; VPSLLVD Y2, Y13, Y3; VPSUBD Y13, Y3, Y3; VPAND Y3, Y0, Y0
+#define BFEI VPAND Y14, Y1, Y1; VPAND Y14, Y2, Y2; VPSRLVD Y1, Y0, Y0; VPSUBD Y2, Y12, Y2; VPMAXUD Y1, Y2, Y2; VPSLLVD Y2, Y0, Y0; VPSRAVD Y2, Y0, Y0
+#define BFI VPAND Y0, Y1, Y1; VPANDN Y2, Y0, Y0; VPOR Y1, Y0, Y0
+#define ALIGNBIT VPAND Y14, Y2, Y2; VPSRLVD Y2, Y1, Y1; VPSUBD Y2, Y12, Y2; VPSLLVD Y2, Y0, Y0; VPOR Y1, Y0, Y0
+#define ADD3 ADD; VPADDD Y2, Y0, Y0
+#define LSHLADD VPAND Y14, Y1, Y1; VPSLLVD Y1, Y0, Y0; VPADDD Y2, Y0, Y0
+#define ADDLSHL ADD; VPAND Y14, Y2, Y2; VPSLLVD Y2, Y0, Y0
+#define LSHLOR VPAND Y14, Y1, Y1; VPSLLVD Y1, Y0, Y0; VPOR Y2, Y0, Y0
+#define ANDOR AND; VPOR Y2, Y0, Y0
+#define OR3 OR; VPOR Y2, Y0, Y0
+#define XAD XOR; VPADDD Y2, Y0, Y0
+#define MADU24 MULU24; VPADDD Y2, Y0, Y0
+#define MADI24 MULI24; VPADDD Y2, Y0, Y0
+#define MIN3U MINU; VPMINUD Y2, Y0, Y0
+#define MAX3U MAXU; VPMAXUD Y2, Y0, Y0
+#define MIN3I MINI; VPMINSD Y2, Y0, Y0
+#define MAX3I MAXI; VPMAXSD Y2, Y0, Y0
+#define MED3U VPMINUD Y1, Y0, Y3; VPMAXUD Y1, Y0, Y0; VPMINUD Y2, Y0, Y0; VPMAXUD Y3, Y0, Y0
+#define MED3I VPMINSD Y1, Y0, Y3; VPMAXSD Y1, Y0, Y0; VPMINSD Y2, Y0, Y0; VPMAXSD Y3, Y0, Y0
+#define SAD VPMAXUD Y1, Y0, Y3; VPMINUD Y1, Y0, Y0; VPSUBD Y0, Y3, Y0; VPADDD Y2, Y0, Y0
+
+LOOP1(·loopMove, NONE, NONE)
+LOOP1(·loopNot, ONES, NOT)
+LOOP2(·loopAdd, NONE, ADD)
+LOOP2(·loopSub, NONE, SUB)
+LOOP2(·loopSubrev, NONE, SUBREV)
+LOOP2(·loopMul, NONE, MUL)
+LOOP2(·loopAnd, NONE, AND)
+LOOP2(·loopOr, NONE, OR)
+LOOP2(·loopXor, NONE, XOR)
+LOOP2(·loopXnor, ONES, XNOR)
+LOOP2(·loopMinU, NONE, MINU)
+LOOP2(·loopMaxU, NONE, MAXU)
+LOOP2(·loopMinI, NONE, MINI)
+LOOP2(·loopMaxI, NONE, MAXI)
+LOOP2(·loopShl, LOW5, LSHL)
+LOOP2(·loopShr, LOW5, LSHR)
+LOOP2(·loopSar, LOW5, ASHR)
+LOOP2(·loopMulU24, LOW24, MULU24)
+LOOP2(·loopMulI24, NONE, MULI24)
+LOOP2(·loopMulHiU, NONE, MULHIU)
+LOOP2(·loopMulHiI, NONE, MULHII)
+LOOP2(·loopBfm, BITS, BFM)
+LOOP3(·loopBfeU, BITS, BFEU)
+LOOP3(·loopBfeI, BITS, BFEI)
+LOOP3(·loopBfi, NONE, BFI)
+LOOP3(·loopAlignBit, BITS, ALIGNBIT)
+LOOP3(·loopAdd3, NONE, ADD3)
+LOOP3(·loopShlAdd, LOW5, LSHLADD)
+LOOP3(·loopAddShl, LOW5, ADDLSHL)
+LOOP3(·loopShlOr, LOW5, LSHLOR)
+LOOP3(·loopAndOr, NONE, ANDOR)
+LOOP3(·loopOr3, NONE, OR3)
+LOOP3(·loopXad, NONE, XAD)
+LOOP3(·loopMadU24, LOW24, MADU24)
+LOOP3(·loopMadI24, NONE, MADI24)
+LOOP3(·loopMin3U, NONE, MIN3U)
+LOOP3(·loopMax3U, NONE, MAX3U)
+LOOP3(·loopMin3I, NONE, MIN3I)
+LOOP3(·loopMax3I, NONE, MAX3I)
+LOOP3(·loopMed3U, NONE, MED3U)
+LOOP3(·loopMed3I, NONE, MED3I)
+LOOP3(·loopSad, NONE, SAD)
+
+// Floats of 32 bits.
+#define SMALLEST SIGN; VPSRLD $31, Y15, Y13; VPSLLD $23, Y13, Y13 // the smallest normal number
+#define FADD VADDPS Y1, Y0, Y0
+#define FSUB VSUBPS Y1, Y0, Y0
+#define FSUBREV VSUBPS Y0, Y1, Y0
+#define FMUL VMULPS Y1, Y0, Y0
+#define FMA VFMADD213PS Y2, Y1, Y0
+// The product loses its bits but for the sign where it is denormal.
+#define FMAD VMULPS Y1, Y0, Y0; VANDNPS Y0, Y14, Y3; VCMPPS $0x11, Y13, Y3, Y3; VANDPS Y14, Y0, Y4; VBLENDVPS Y3, Y4, Y0, Y0; VADDPS Y2, Y0, Y0
+// MINPS gives the second of two zeros, and of two of which one is a NaN.
+#define FMIN2(A, B, D, T) VMINPS B, A, T; VMINPS A, B, D; VORPS T, D, D
+#define FMAX2(A, B, D, T) VMAXPS B, A, T; VMAXPS A, B, D; VANDPS T, D, D
+#define NUMBER(A, B, D, T) VCMPPS $3, B, B, T; VBLENDVPS T, A, D, D; VCMPPS $3, A, A, T; VBLENDVPS T, B, D, D
+#define FMIN FMIN2(Y0, Y1, Y5, Y6); NUMBER(Y0, Y1, Y5, Y6); VMOVAPS Y5, Y0
+#define FMAX FMAX2(Y0, Y1, Y5, Y6); NUMBER(Y0, Y1, Y5, Y6); VMOVAPS Y5, Y0
+#define FMIN3 FMIN; VMOVAPS Y2, Y1; FMIN
+#define FMAX3 FMAX; VMOVAPS Y2, Y1; FMAX
+#define FMED3 FMIN2(Y0, Y1, Y3, Y6); FMAX2(Y0, Y1, Y4, Y6); FMIN2(Y4, Y2, Y5, Y6); FMAX2(Y3, Y5, Y9, Y6); \
+	VCMPPS $3, Y1, Y0, Y7; VCMPPS $3, Y2, Y2, Y8; VORPS Y8, Y7, Y8; FMIN3; VBLENDVPS Y8, Y0, Y9, Y0
+#define ONE VPCMPEQD Y15, Y15, Y15; VPSRLD $25, Y15, Y14; VPSLLD $23, Y14, Y14 // 1.0
+#define RCP VDIVPS Y0, Y14, Y0
+#define SQRT VSQRTPS Y0, Y0
+#define ONED VPCMPEQD Y15, Y15, Y15; VPSRLQ $54, Y15, Y14; VPSLLQ $52, Y14, Y14 // 1.0 in 64 bits
+#define RSQ VEXTRACTF128 $1, Y0, X1; VCVTPS2PD X0, Y0; VCVTPS2PD X1, Y1; VSQRTPD Y0, Y0; VSQRTPD Y1, Y1; VDIVPD Y0, Y14, Y0; VDIVPD Y1, Y14, Y1; \
+	VCVTPD2PSY Y0, X0; VCVTPD2PSY Y1, X1; VINSERTF128 $1, X1, Y0, Y0
+#define RNDNE VROUNDPS $8, Y0, Y0
+#define FLOOR VROUNDPS $9, Y0, Y0
+#define CEIL VROUNDPS $10, Y0, Y0
+#define TRUNC VROUNDPS $11, Y0, Y0
+#define FROMI VCVTDQ2PS Y0, Y0
+// Both halves are exact, so that the sum is rounded once.
+#define TWO16 LOW16; VPSRLD $31, Y15, Y13; VPSLLD $4, Y13, Y12; VPADDD Y12, Y12, Y12; MOVL $0x47800000, R8; VMOVD R8, X13; VPBROADCASTD X13, Y13
+#define FROMU VPAND Y14, Y0, Y1; VPSRLD $16, Y0, Y0; VCVTDQ2PS Y0, Y0; VCVTDQ2PS Y1, Y1; VMULPS Y13, Y0, Y0; VADDPS Y1, Y0, Y0
+#define FROMBYTE0 VPAND Y14, Y0, Y0; FROMI
+#define FROMBYTE1 VPSRLD $8, Y0, Y0; FROMBYTE0
+#define FROMBYTE2 VPSRLD $16, Y0, Y0; FROMBYTE0
+#define FROMBYTE3 VPSRLD $24, Y0, Y0; FROMI
+// VCVTTPS2DQ gives 0x80000000 for what does not fit.
+#define TWO31 ONES; MOVL $0x4f000000, R8; VMOVD R8, X13; VPBROADCASTD X13, Y13; MOVL $0x4f800000, R8; VMOVD R8, X12; VPBROADCASTD X12, Y12; VPSLLD $31, Y15, Y14; VPXOR Y11, Y11, Y11
+#define TOI VCVTTPS2DQ Y0, Y1; VCMPPS $0x1d, Y13, Y0, Y2; VPXOR Y2, Y1, Y1; VCMPPS $7, Y0, Y0, Y2; VPAND Y2, Y1, Y0
+#define TOU VMAXPS Y11, Y0, Y0; VCMPPS $0x1d, Y13, Y0, Y1; VCMPPS $0x1d, Y12, Y0, Y2; VANDPS Y1, Y13, Y3; VSUBPS Y3, Y0, Y0; VCVTTPS2DQ Y0, Y0; \
+	VPAND Y14, Y1, Y1; VPXOR Y1, Y0, Y0; VPOR Y2, Y0, Y0
+
+LOOP2(·loopFAdd, NONE, FADD)
+LOOP2(·loopFSub, NONE, FSUB)
+LOOP2(·loopFSubrev, NONE, FSUBREV)
+LOOP2(·loopFMul, NONE, FMUL)
+LOOP2(·loopFMin, NONE, FMIN)
+LOOP2(·loopFMax, NONE, FMAX)
+LOOP3(·loopFMA, NONE, FMA)
+LOOP3(·loopFMad, SMALLEST, FMAD)
+LOOP3(·loopFMin3, NONE, FMIN3)
+LOOP3(·loopFMax3, NONE, FMAX3)
+LOOP3(·loopFMed3, NONE, FMED3)
+LOOP1(·loopRcp, ONE, RCP)
+LOOP1(·loopSqrt, NONE, SQRT)
+LOOP1(·loopRsq, ONED, RSQ)
+LOOP1(·loopRndne, NONE, RNDNE)
+LOOP1(·loopFloor, NONE, FLOOR)
+LOOP1(·loopCeil, NONE, CEIL)
+LOOP1(·loopTrunc, NONE, TRUNC)
+LOOP1(·loopFromI, NONE, FROMI)
+LOOP1(·loopFromU, TWO16, FROMU)
+LOOP1(·loopFromByte0, LOW8, FROMBYTE0)
+LOOP1(·loopFromByte1, LOW8, FROMBYTE1)
+LOOP1(·loopFromByte2, LOW8, FROMBYTE2)
+LOOP1(·loopFromByte3, LOW8, FROMBYTE3)
+LOOP1(·loopToI, TWO31, TOI)
+LOOP1(·loopToU, TWO31, TOU)
+
+// func loopSpread(d *vec, v uint32)
+TEXT ·loopSpread(SB), NOSPLIT, $0-12
+	MOVQ d+0(FP), DI
+	MOVL v+8(FP), AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	VMOVDQU Y0, 128(DI)
+	VMOVDQU Y0, 160(DI)
+	VMOVDQU Y0, 192(DI)
+	VMOVDQU Y0, 224(DI)
+	VZEROUPPER
+	RET
+
+// func loopSign(d, a *vec, keep, flip uint32): d = a&keep ^ flip
+TEXT ·loopSign(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVL keep+16(FP), AX
+	VMOVD AX, X1
+	VPBROADCASTD X1, Y1
+	MOVL flip+20(FP), AX
+	VMOVD AX, X2
+	VPBROADCASTD X2, Y2
+	XORQ AX, AX
+next:
+	VPAND (SI)(AX*1), Y1, Y0
+	VPXOR Y2, Y0, Y0
+	VMOVDQU Y0, (DI)(AX*1)
+	ADDQ $32, AX
+	CMPQ AX, $256
+	JB next
+	VZEROUPPER
+	RET
+
+DATA ·laneBits+0(SB)/4, $1
+DATA ·laneBits+4(SB)/4, $2
+DATA ·laneBits+8(SB)/4, $4
+DATA ·laneBits+12(SB)/4, $8
+DATA ·laneBits+16(SB)/4, $16
+DATA ·laneBits+20(SB)/4, $32
+DATA ·laneBits+24(SB)/4, $64
+DATA ·laneBits+28(SB)/4, $128
+GLOBL ·laneBits(SB), RODATA|NOPTR, $32
+
+// MASK makes all ones or zeros of the low eight bits of R8, in Y9, and drops them.
+#define MASK VMOVD R8, X9; VPBROADCASTD X9, Y9; VPAND Y10, Y9, Y9; VPCMPEQD Y10, Y9, Y9; SHRQ $8, R8
+
+// func loopSelect(d, a, b *vec, mask uint64): b where the mask has the lane, else a
+TEXT ·loopSelect(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ mask+24(FP), R8
+	VMOVDQU ·laneBits(SB), Y10
+	XORQ AX, AX
+next:
+	MASK
+	VMOVDQU (SI)(AX*1), Y0
+	VMOVDQU (DX)(AX*1), Y1
+	VPBLENDVB Y9, Y1, Y0, Y0
+	VMOVDQU Y0, (DI)(AX*1)
+	ADDQ $32, AX
+	CMPQ AX, $256
+	JB next
+	VZEROUPPER
+	RET
+
+// Sums with a carry: func(d, a, b *vec, in uint64) (out uint64).
+#define CARRY(NAME, BODY) \
+TEXT NAME(SB), NOSPLIT, $0-40; \
+	MOVQ d+0(FP), DI; \
+	MOVQ a+8(FP), SI; \
+	MOVQ b+16(FP), DX; \
+	MOVQ in+24(FP), R8; \
+	VMOVDQU ·laneBits(SB), Y10; \
+	VPCMPEQD Y15, Y15, Y15; \
+	XORQ AX, AX; \
+	XORQ R10, R10; \
+next: \
+	MASK; \
+	VMOVDQU (SI)(AX*1), Y0; \
+	VMOVDQU (DX)(AX*1), Y1; \
+	BODY; \
+	VMOVDQU Y3, (DI)(AX*1); \
+	VMOVMSKPS Y4, R9; \
+	SHLQ $56, R9; \
+	SHRQ $8, R10; \
+	ORQ R9, R10; \
+	ADDQ $32, AX; \
+	CMPQ AX, $256; \
+	JB next; \
+	MOVQ R10, out+32(FP); \
+	VZEROUPPER; \
+	RET
+
+// The carry out of the top bit: both, or either and no sum. Y9 is -1 for a carry.
+#define ADDC VPADDD Y1, Y0, Y3; VPSUBD Y9, Y3, Y3; VPAND Y1, Y0, Y4; VPOR Y1, Y0, Y5; VPANDN Y5, Y3, Y5; VPOR Y5, Y4, Y4
+#define SUBB VPSUBD Y1, Y0, Y3; VPADDD Y9, Y3, Y3; VPXOR Y15, Y0, Y6; VPAND Y1, Y6, Y4; VPOR Y1, Y6, Y5; VPAND Y5, Y3, Y5; VPOR Y5, Y4, Y4
+
+CARRY(·loopAddCarry, ADDC)
+CARRY(·loopSubBorrow, SUBB)
+
+// Comparisons: func(a, b *vec) uint64.
+#define COMPARE(NAME, PRE, BODY) \
+TEXT NAME(SB), NOSPLIT, $0-24; \
+	MOVQ a+0(FP), SI; \
+	MOVQ b+8(FP), DX; \
+	XORQ AX, AX; \
+	XORQ R10, R10; \
+	PRE; \
+next: \
+	VMOVDQU (SI)(AX*1), Y0; \
+	VMOVDQU (DX)(AX*1), Y1; \
+	BODY; \
+	VMOVMSKPS Y0, R9; \
+	SHLQ $56, R9; \
+	SHRQ $8, R10; \
+	ORQ R9, R10; \
+	ADDQ $32, AX; \
+	CMPQ AX, $256; \
+	JB next; \
+	MOVQ R10, ret+16(FP); \
+	VZEROUPPER; \
+	RET
+
+#define FLT VCMPPS $0x11, Y1, Y0, Y0
+#define FLE VCMPPS $0x12, Y1, Y0, Y0
+#define FEQ VCMPPS $0, Y1, Y0, Y0
+#define ILT VPCMPGTD Y0, Y1, Y0
+#define IEQ VPCMPEQD Y1, Y0, Y0
+#define ULT VPXOR Y14, Y0, Y0; VPXOR Y14, Y1, Y1; ILT
+
+COMPARE(·compareFLT, NONE, FLT)
+COMPARE(·compareFLE, NONE, FLE)
+COMPARE(·compareFEQ, NONE, FEQ)
+COMPARE(·compareILT, NONE, ILT)
+COMPARE(·compareIEQ, NONE, IEQ)
+COMPARE(·compareULT, SIGN, ULT)
+
+// Operations on 64 bits: a pair of registers, the lower words first, the upper
+// words 256 bytes behind them. Eight lanes lie in two registers, lanes 0, 1, 4
+// and 5 in the first, the others in the second.
+
+#define PAIR(P, A, B) \
+	VMOVDQU (P)(AX*1), Y8; \
+	VMOVDQU 256(P)(AX*1), Y9; \
+	VPUNPCKLDQ Y9, Y8, A; \
+	VPUNPCKHDQ Y9, Y8, B
+
+// SINGLE is one register, extended with zeros; PRE must be ZERO.
+#define SINGLE(P, A, B) \
+	VMOVDQU (P)(AX*1), Y8; \
+	VPUNPCKLDQ Y10, Y8, A; \
+	VPUNPCKHDQ Y10, Y8, B
+#define ZERO VPXOR Y10, Y10, Y10
+
+#define A64 PAIR(SI, Y0, Y1)
+#define B64 PAIR(DX, Y2, Y3)
+#define C64 PAIR(CX, Y4, Y5)
+#define A32 SINGLE(SI, Y0, Y1)
+#define B32 SINGLE(DX, Y2, Y3)
+
+#define STORE64 \
+	VSHUFPS $0x88, Y1, Y0, Y8; \
+	VSHUFPS $0xdd, Y1, Y0, Y9; \
+	VMOVDQU Y8, (DI)(AX*1); \
+	VMOVDQU Y9, 256(DI)(AX*1)
+
+#define WIDE(NAME, PRE, LOADA, LOADB, LOADC, BODY) \
+	BEGIN(NAME); \
+	PRE; \
+next: \
+	LOADA; \
+	LOADB; \
+	LOADC; \
+	BODY; \
+	STORE64; \
+	ADDQ $32, AX; \
+	CMPQ AX, BX; \
+	JB next; \
+	VZEROUPPER; \
+	RET
+
+#define LOW6 ZERO; VPCMPEQD Y15, Y15, Y15; VPSRLQ $58, Y15, Y14
+#define LOW3 ZERO; VPCMPEQD Y15, Y15, Y15; VPSRLQ $61, Y15, Y14
+#define SHIFTS VPAND Y14, Y0, Y0; VPAND Y14, Y1, Y1
+#define SHL64 SHIFTS; VPSLLVQ Y0, Y2, Y0; VPSLLVQ Y1, Y3, Y1
+#define SHR64 SHIFTS; VPSRLVQ Y0, Y2, Y0; VPSRLVQ Y1, Y3, Y1
+// A negative number is shifted upside down.
+#define SAR64 SHIFTS; VPCMPGTQ Y2, Y10, Y6; VPCMPGTQ Y3, Y10, Y7; VPXOR Y6, Y2, Y2; VPXOR Y7, Y3, Y3; \
+	VPSRLVQ Y0, Y2, Y0; VPSRLVQ Y1, Y3, Y1; VPXOR Y6, Y0, Y0; VPXOR Y7, Y1, Y1
+#define SHLADD64 VPAND Y14, Y2, Y2; VPAND Y14, Y3, Y3; VPSLLVQ Y2, Y0, Y0; VPSLLVQ Y3, Y1, Y1; VPADDQ Y4, Y0, Y0; VPADDQ Y5, Y1, Y1
+#define DADD VADDPD Y2, Y0, Y0; VADDPD Y3, Y1, Y1
+#define DMUL VMULPD Y2, Y0, Y0; VMULPD Y3, Y1, Y1
+#define DFMA VFMADD213PD Y4, Y2, Y0; VFMADD213PD Y5, Y3, Y1
+#define DMIN2(A, B) VMINPD B, A, Y6; VMINPD A, B, Y7; VORPD Y7, Y6, Y6; DNUMBER(A, B)
+#define DMAX2(A, B) VMAXPD B, A, Y6; VMAXPD A, B, Y7; VANDPD Y7, Y6, Y6; DNUMBER(A, B)
+#define DNUMBER(A, B) VCMPPD $3, B, B, Y7; VBLENDVPD Y7, A, Y6, Y6; VCMPPD $3, A, A, Y7; VBLENDVPD Y7, B, Y6, A
+#define DMIN DMIN2(Y0, Y2); DMIN2(Y1, Y3)
+#define DMAX DMAX2(Y0, Y2); DMAX2(Y1, Y3)
+#define DRCP VDIVPD Y0, Y14, Y0; VDIVPD Y1, Y14, Y1
+#define DSQRT VSQRTPD Y0, Y0; VSQRTPD Y1, Y1
+#define DRSQ DSQRT; DRCP
+#define DRNDNE VROUNDPD $8, Y0, Y0; VROUNDPD $8, Y1, Y1
+#define DFLOOR VROUNDPD $9, Y0, Y0; VROUNDPD $9, Y1, Y1
+#define DCEIL VROUNDPD $10, Y0, Y0; VROUNDPD $10, Y1, Y1
+#define DTRUNC VROUNDPD $11, Y0, Y0; VROUNDPD $11, Y1, Y1
+
+WIDE(·loopMove64, NONE, A64, NONE, NONE, NONE)
+WIDE(·loopShl64, LOW6, A32, B64, NONE, SHL64)
+WIDE(·loopShr64, LOW6, A32, B64, NONE, SHR64)
+WIDE(·loopSar64, LOW6, A32, B64, NONE, SAR64)
+WIDE(·loopShlAdd64, LOW3, A64, B32, C64, SHLADD64)
+WIDE(·loopDAdd, NONE, A64, B64, NONE, DADD)
+WIDE(·loopDMul, NONE, A64, B64, NONE, DMUL)
+WIDE(·loopDFMA, NONE, A64, B64, C64, DFMA)
+WIDE(·loopDMin, NONE, A64, B64, NONE, DMIN)
+WIDE(·loopDMax, NONE, A64, B64, NONE, DMAX)
+WIDE(·loopDRcp, ONED, A64, NONE, NONE, DRCP)
+WIDE(·loopDSqrt, NONE, A64, NONE, NONE, DSQRT)
+WIDE(·loopDRsq, ONED, A64, NONE, NONE, DRSQ)
+WIDE(·loopDRndne, NONE, A64, NONE, NONE, DRNDNE)
+WIDE(·loopDFloor, NONE, A64, NONE, NONE, DFLOOR)
+WIDE(·loopDCeil, NONE, A64, NONE, NONE, DCEIL)
+WIDE(·loopDTrunc, NONE, A64, NONE, NONE, DTRUNC)
+
+// Conversions: lanes 0 to 3 and 4 to 7 of Y8 become lanes 0, 1, 4, 5 and 2, 3, 6, 7.
+#define HALVES VMOVDQU (SI)(AX*1), Y8; VPERMQ $0xd8, Y8, Y8; VEXTRACTI128 $1, Y8, X1
+#define FROM32 HALVES; VCVTPS2PD X8, Y0; VCVTPS2PD X1, Y1
+#define FROMI32 HALVES; VCVTDQ2PD X8, Y0; VCVTDQ2PD X1, Y1
+#define TO32 VCVTPD2PSY Y0, X0; VCVTPD2PSY Y1, X1; VINSERTF128 $1, X1, Y0, Y0; VPERMQ $0xd8, Y0, Y0
+WIDE(·loopDFromF, NONE, FROM32, NONE, NONE, NONE)
+WIDE(·loopDFromI, NONE, FROMI32, NONE, NONE, NONE)
+
+BEGIN(·loopFFromD)
+next:
+	A64
+	TO32
+	END
+
+// Comparisons of pairs: func(a, b *vec) uint64.
+#define COMPARE64(NAME, PRE, BODY) \
+TEXT NAME(SB), NOSPLIT, $0-24; \
+	MOVQ a+0(FP), SI; \
+	MOVQ b+8(FP), DX; \
+	XORQ AX, AX; \
+	XORQ R10, R10; \
+	PRE; \
+next: \
+	A64; \
+	B64; \
+	BODY; \
+	VSHUFPS $0xdd, Y1, Y0, Y0; \
+	VMOVMSKPS Y0, R9; \
+	SHLQ $56, R9; \
+	SHRQ $8, R10; \
+	ORQ R9, R10; \
+	ADDQ $32, AX; \
+	CMPQ AX, $256; \
+	JB next; \
+	MOVQ R10, ret+16(FP); \
+	VZEROUPPER; \
+	RET
+
+#define DLT VCMPPD $0x11, Y2, Y0, Y0; VCMPPD $0x11, Y3, Y1, Y1
+#define DLE VCMPPD $0x12, Y2, Y0, Y0; VCMPPD $0x12, Y3, Y1, Y1
+#define DEQ VCMPPD $0, Y2, Y0, Y0; VCMPPD $0, Y3, Y1, Y1
+#define LLT VPCMPGTQ Y0, Y2, Y0; VPCMPGTQ Y1, Y3, Y1
+#define LEQ VPCMPEQQ Y2, Y0, Y0; VPCMPEQQ Y3, Y1, Y1
+#define SIGN64 VPCMPEQD Y15, Y15, Y15; VPSLLQ $63, Y15, Y14
+#define ULLT VPXOR Y14, Y0, Y0; VPXOR Y14, Y1, Y1; VPXOR Y14, Y2, Y2; VPXOR Y14, Y3, Y3; LLT
+
+COMPARE64(·compareDLT, NONE, DLT)
+COMPARE64(·compareDLE, NONE, DLE)
+COMPARE64(·compareDEQ, NONE, DEQ)
+COMPARE64(·compareLLT, NONE, LLT)
+COMPARE64(·compareLEQ, NONE, LEQ)
+COMPARE64(·compareULLT, SIGN64, ULLT)
+
+// func loopMulAdd64(d, a, b, c *vec) (out uint64): products of 32 bits and a sum of
+// 64, with its carry.
+TEXT ·loopMulAdd64(SB), NOSPLIT, $0-40
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), CX
+	XORQ AX, AX
+	XORQ R10, R10
+	VPXOR Y10, Y10, Y10
+next:
+	A32
+	B32
+	C64
+	VPMULUDQ Y2, Y0, Y2
+	VPMULUDQ Y3, Y1, Y3
+	VPADDQ Y4, Y2, Y0
+	VPADDQ Y5, Y3, Y1
+	// As ADDC.
+	VPAND Y4, Y2, Y6
+	VPOR Y4, Y2, Y7
+	VPANDN Y7, Y0, Y7
+	VPOR Y7, Y6, Y6
+	VPAND Y5, Y3, Y7
+	VPOR Y5, Y3, Y8
+	VPANDN Y8, Y1, Y8
+	VPOR Y8, Y7, Y7
+	VSHUFPS $0xdd, Y7, Y6, Y6
+	VMOVMSKPS Y6, R9
+	SHLQ $56, R9
+	SHRQ $8, R10
+	ORQ R9, R10
+	STORE64
+	ADDQ $32, AX
+	CMPQ AX, $256
+	JB next
+	MOVQ R10, out+32(FP)
+	VZEROUPPER
+	RET

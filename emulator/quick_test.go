@@ -1,0 +1,221 @@
+package emulator
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa"
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
+)
+
+// forms are operands to try each mnemonic with; what the assembler does not take
+// is left out.
+func forms(name string) (list []string) {
+	operands := []string{
+		"v1, v2", "v1, a2", "a1, v2", "a1, a2", "v1, s4", "v1, 0x12345678", "v1, -v2", "v1, |v2|", "v1, -|s4|",
+		"v1, v2, v3", "v1, s4, v3", "v1, 1.0, v3", "v1, -7, v3", "v1, v1, v3", "v3, v2, v3", "v1, -v2, |v3|", "v1, v2, s5", "v1, -|v1|, v1", "v1, 0x12345678, v3",
+		"v1, v2, v3, v4", "v1, v1, s4, v4", "v4, v2, 7, v4", "v1, -v2, |v3|, -v4", "v1, s4, v3, -1.0", "v1, v2, 0x3f800001, v3", "v1, v2, v3, 0x3f800001",
+		"v1, vcc, v2, v3", "v1, s[10:11], v2, v3", "v2, vcc, s4, v2", "v1, vcc, v2, v3, vcc", "v1, s[10:11], s4, v3, s[6:7]", "v3, vcc, 5, v3, vcc",
+		"v[6:7], s[10:11], v2, v3, v[4:5]", "v[4:5], vcc, v2, s4, v[4:5]", "v[6:7], vcc, v2, 9, 0", "v[6:7], vcc, v2, s4, s[4:5]",
+		"v[6:7], v[2:3]", "v[6:7], s[4:5]", "v[6:7], -1.0", "v[2:3], -v[2:3]", "v[6:7], |s[4:5]|", "v[6:7], v2", "v[6:7], -v2", "v[6:7], s4", "v1, v[2:3]", "v1, -v[2:3]", "v1, s[4:5]",
+		"v[6:7], v[2:3], v[4:5]", "v[2:3], s[4:5], v[2:3]", "v[6:7], -v[2:3], |v[4:5]|", "v[6:7], 0.5, v[4:5]", "v[6:7], v[2:3], s[4:5]",
+		"v[6:7], v2, v[4:5]", "v[4:5], 3, v[4:5]", "v[6:7], s4, v[4:5]", "v[6:7], v2, 1.0", "v[2:3], v2, s[4:5]",
+		"v[6:7], v[2:3], v[4:5], v[0:1]", "v[2:3], -v[2:3], v[4:5], -v[6:7]", "v[6:7], s[4:5], v[4:5], 1.0", "v[6:7], v[2:3], -|v[4:5]|, v[6:7]",
+		"v[6:7], v[2:3], 2, v[4:5]", "v[4:5], s[4:5], v1, v[4:5]", "v[6:7], v[2:3], s4, -1",
+		"vcc, v2, v3", "vcc, s4, v3", "vcc, 1.0, v3", "s[10:11], v2, s5", "s[10:11], -v2, |v3|", "vcc, v[2:3], v[4:5]", "vcc, s[4:5], v[4:5]", "s[10:11], -v[2:3], |v[4:5]|", "s[10:11], v[2:3], -1",
+		"v1, v2, v3, vcc", "v1, 0, v3, vcc", "v1, 0, 1.0, s[10:11]", "v2, s4, v2, vcc",
+	}
+	if strings.HasPrefix(name, "v_pk_") {
+		operands = nil
+		for _, s := range []string{"v[6:7], v[2:3], v[4:5]", "v[2:3], v[2:3], v[4:5]", "v[6:7], s[4:5], v[4:5]", "v[6:7], v[2:3], 1.0"} {
+			for _, tail := range []string{"", " op_sel:[1,0]", " op_sel:[1,0] op_sel_hi:[0,1]", " op_sel_hi:[0,0]", " neg_lo:[1,0] neg_hi:[0,1]"} {
+				operands = append(operands, s+tail, s+", v[0:1]"+strings.ReplaceAll(tail, "]", ",0]"), s+", v[4:5]"+strings.ReplaceAll(tail, "]", ",1]"))
+			}
+		}
+	}
+	for _, o := range operands {
+		list = append(list, name+" "+o)
+		if strings.HasPrefix(name, "v_cmp") {
+			list = append(list, name+"_e64 "+o)
+		}
+	}
+	return list
+}
+
+// assembled returns the instructions among the lines that the assembler knows.
+func assembled(t *testing.T, arch string, lines []string) map[string]*instr {
+	t.Helper()
+	dec, err := isa.NewDecoder(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), llvmtest.Tool(t, "llvm-mc"), "--triple=amdgcn-amd-amdhsa", "--mcpu="+arch, "--show-encoding")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
+	out, _ := cmd.Output() // most of the lines are nonsense
+	list := map[string]*instr{}
+	sc := bufio.NewScanner(bytes.NewReader(out))
+	for sc.Scan() {
+		text, code, ok := strings.Cut(sc.Text(), "; encoding: [")
+		if !ok {
+			continue
+		}
+		raw, err := hex.DecodeString(strings.NewReplacer("0x", "", ",", "", "]", "").Replace(strings.TrimSpace(code)))
+		if err != nil {
+			t.Fatalf("%s: %v", sc.Text(), err)
+		}
+		inst, err := dec.Decode(append(raw, 0, 0, 0, 0, 0, 0, 0, 0))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		i := &instr{inst: &inst, size: inst.Size / 4}
+		resolve(i, 0)
+		list[strings.TrimSpace(text)] = i
+	}
+	return list
+}
+
+// slow returns the instruction without its quick way.
+func slow(i *instr) *instr {
+	other := &instr{inst: i.inst, size: i.size}
+	resolve(other, 0)
+	op := *other.op
+	op.quick = nil
+	other.op = &op
+	op.bind(other)
+	return other
+}
+
+// numbers are those with which operations go wrong.
+var numbers = []uint32{0, 1 << 31, 1, 0x80000001, 0x7fffff, 0x800000, 0x80800000, 0x3f800000, 0xbf800000, 0x3f000000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7fa00001,
+	0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x4b800001, 31, 32, 63, 64, 0xffff, 0xffffff, 0x7fffffff, ^uint32(0), 0x3ff00000, 0x7ff00000, 0xfff80000, 0x40000000, 0x33800000, 0x00400000}
+
+func randomWord(rng *rand.Rand) uint32 {
+	switch rng.IntN(4) {
+	case 0:
+		return numbers[rng.IntN(len(numbers))]
+	case 1:
+		return u32(float32(rng.NormFloat64() * 1000))
+	case 2:
+		return rng.Uint32N(70)
+	}
+	return rng.Uint32()
+}
+
+func randomMask(rng *rand.Rand) uint64 {
+	switch rng.IntN(6) {
+	case 0, 1:
+		return allLanes
+	case 2:
+		return lowLanes
+	case 3:
+		return uint64(rng.Uint32())
+	case 4:
+		return 0
+	}
+	return rng.Uint64()
+}
+
+// randomWave is a wave with anything in its registers.
+func randomWave(rng *rand.Rand, l *launch) *wave {
+	w := &wave{v: new([vregs]vec), mode: modeUsual, group: &group{launch: l}}
+	for r := range w.s {
+		w.s[r] = randomWord(rng)
+	}
+	for _, r := range []uint16{4, 6, 8, 10, isa.VCC} {
+		if rng.IntN(2) == 0 {
+			w.setPair(r, randomMask(rng))
+		}
+	}
+	for r := range 16 {
+		for l := range w.v[r] {
+			w.v[r][l] = randomWord(rng)
+		}
+	}
+	w.setPair(isa.Exec, randomMask(rng))
+	return w
+}
+
+func (w *wave) copied() *wave {
+	c := *w
+	c.v = new([vregs]vec)
+	*c.v = *w.v
+	return &c
+}
+
+// alike compares results; of two that are NaN what they carry does not count, for
+// Go does not say which source's a sum has.
+func alike(i *instr, a, b *[vregs]vec, r, l int) bool {
+	x, y := a[r][l], b[r][l]
+	if x == y {
+		return true
+	}
+	nan := func(v uint32) bool { return v&0x7f800000 == 0x7f800000 && v<<9 != 0 }
+	first := int(i.dst)
+	if resultFloat(i.inst.Name(), i.op.float) == 64 {
+		d := func(v *[vregs]vec) float64 { return f64(uint64(v[first][l]) | uint64(v[first+1][l])<<32) }
+		return (r == first || r == first+1) && d(a) != d(a) && d(b) != d(b)
+	}
+	return resultFloat(i.inst.Name(), i.op.float) == 32 && (r == first || i.width == 2 && r == first+1) && nan(x) && nan(y)
+}
+
+// Whatever runs in a quicker way has the same result: all operations with one,
+// with all kinds of operands, masks and numbers.
+func TestQuick(t *testing.T) {
+	unit := vectorUnit()
+	if unit.spread == nil {
+		t.Log("no vector unit is known on this CPU")
+	}
+	tried := map[string]bool{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, arch := range []string{"gfx900", "gfx942"} {
+		var lines []string
+		for name, op := range operations() {
+			if op.quick != nil && strings.HasPrefix(name, "v_") {
+				lines = append(lines, forms(name)...)
+			}
+		}
+		for text, i := range assembled(t, arch, lines) {
+			if i.op == nil || i.op.quick == nil || i.op.quick(i) == nil {
+				continue
+			}
+			tried[i.inst.Name()] = true
+			plain := slow(i)
+			for range 6 {
+				w := randomWave(rng, nil)
+				a, b := w.copied(), w.copied()
+				i.run(a, i)
+				plain.run(b, plain)
+				if a.s != b.s || a.scc != b.scc {
+					for r := range a.s {
+						if a.s[r] != b.s[r] {
+							t.Errorf("%s %s: s%d is 0x%x, want 0x%x", arch, text, r, a.s[r], b.s[r])
+						}
+					}
+				}
+				bad := 0
+				for r := range 16 {
+					for l := range lanes {
+						if !alike(i, a.v, b.v, r, l) && bad < 3 {
+							bad++
+							t.Errorf("%s %s: v%d of lane %d is 0x%x, want 0x%x; exec 0x%x, before: %x %x %x %x %x %x %x", arch, text, r, l, a.v[r][l], b.v[r][l], w.exec(),
+								w.v[1][l], w.v[2][l], w.v[3][l], w.v[4][l], w.v[5][l], w.v[6][l], w.v[7][l])
+						}
+					}
+				}
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+	for name, op := range operations() {
+		if op.quick != nil && strings.HasPrefix(name, "v_") && !tried[name] {
+			t.Errorf("%s was not tried", name)
+		}
+	}
+}
