@@ -192,26 +192,27 @@ func (l *loops) quickNarrow(i *instr, f loop) func(*wave, *instr) {
 	if !bare(i) || signed(i) && op.float != 32 {
 		return nil
 	}
-	d := i.dst % vregs
+	// Registers are those of the instruction that is run: indexing changes them.
 	switch s := &i.src; {
 	case op.v1 != nil:
 		return func(w *wave, i *instr) {
-			l.apply(w, f, &w.v[d], l.operand(w, &i.src[0], &w.tmp[0]), nil, nil)
+			l.apply(w, f, &w.v[i.dst%vregs], l.operand(w, &i.src[0], &w.tmp[0]), nil, nil)
 		}
 	case op.v2 != nil && !signed(i) && s[0].kind == srcVector && s[1].kind == srcVector:
-		a, b := s[0].reg%vregs, s[1].reg%vregs
-		return func(w *wave, _ *instr) { l.apply(w, f, &w.v[d], &w.v[a], &w.v[b], nil) }
+		return func(w *wave, i *instr) {
+			l.apply(w, f, &w.v[i.dst%vregs], &w.v[i.src[0].reg%vregs], &w.v[i.src[1].reg%vregs], nil)
+		}
 	case op.v2 != nil:
 		return func(w *wave, i *instr) {
-			l.apply(w, f, &w.v[d], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), nil)
+			l.apply(w, f, &w.v[i.dst%vregs], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), nil)
 		}
 	case op.v3 != nil:
 		return func(w *wave, i *instr) {
-			l.apply(w, f, &w.v[d], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), l.operand(w, &i.src[2], &w.tmp[2]))
+			l.apply(w, f, &w.v[i.dst%vregs], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), l.operand(w, &i.src[2], &w.tmp[2]))
 		}
 	case op.vt != nil:
 		return func(w *wave, i *instr) {
-			l.apply(w, f, &w.v[d], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), &w.v[d])
+			l.apply(w, f, &w.v[i.dst%vregs], l.operand(w, &i.src[0], &w.tmp[0]), l.operand(w, &i.src[1], &w.tmp[1]), &w.v[i.dst%vregs])
 		}
 	}
 	return nil
@@ -398,7 +399,12 @@ func (l *loops) quickPacked(i *instr, f loop) func(*wave, *instr) {
 	for k := range n {
 		held = held || in[1][k].kind == srcVector && in[1][k].reg == i.dst%vregs
 	}
+	bound := i
 	return func(w *wave, i *instr) {
+		if i != bound { // a copy, with registers that are indexed
+			i.op.run(w, i)
+			return
+		}
 		d, e := w.pairAt(i.dst), w.exec()
 		var lo, hi [3]*vec
 		for k := range n {

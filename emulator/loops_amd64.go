@@ -2,7 +2,7 @@ package emulator
 
 import "golang.org/x/sys/cpu"
 
-// vectorUnit returns the loops in loops_amd64.s, where the CPU has AVX2 and FMA
+// vectorUnit returns the loops of loops_amd64.s, where the CPU has AVX2 and FMA
 // (x86-64-v3).
 func vectorUnit() *loops {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
@@ -359,3 +359,16 @@ func compareLEQ(a, b *vec) uint64
 
 //go:noescape
 func compareULLT(a, b *vec) uint64
+//go:noescape
+func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
+
+//go:noescape
+func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+
+//go:noescape
+func loadWords(d *vec, data *byte, at *[lanes]uint64, mask uint64)
+
+//go:noescape
+func storeWords(data *byte, at *[lanes]uint64, v *vec, mask uint64)
+
+func fence()
