@@ -23,6 +23,8 @@ type loops struct {
 	add    func(d, a, b *vec, in uint64) uint64 // with carries in and out
 	sub    func(d, a, b *vec, in uint64) uint64
 	mulAdd func(d, a, b, c *vec) uint64 // a*b+c in 64 bits, with the carry out
+
+	move movers // on every CPU
 }
 
 // wideLoop is a loop in which some operands are pairs of registers.
@@ -37,6 +39,14 @@ func quicken(all map[string]*operation, l *loops) {
 	set := func(name string, quick func(i *instr) func(*wave, *instr)) {
 		if op := all[name]; op != nil {
 			op.quick = quick
+		}
+	}
+	for name, a := range localAccesses() {
+		set(name, func(i *instr) func(*wave, *instr) { return l.move.quickLocal(i, a) })
+	}
+	for _, prefix := range []string{"flat_", "global_"} {
+		for name, a := range accesses(prefix+"load_", prefix+"store_") {
+			set(name, func(i *instr) func(*wave, *instr) { return l.move.quickAccess(i, a) })
 		}
 	}
 	if l.spread == nil {

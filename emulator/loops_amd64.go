@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 // (x86-64-v3).
 func vectorUnit() *loops {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
-		return &loops{}
+		return &loops{move: portable()}
 	}
 	return &loops{
 		narrow: map[string]loop{
@@ -39,6 +39,13 @@ func vectorUnit() *loops {
 			"f64": {compareDLT, compareDLE, compareDEQ}, "i64": {compareLLT, nil, compareLEQ}, "u64": {compareULLT, nil, compareLEQ},
 		},
 		spread: loopSpread, sign: loopSign, choose: loopSelect, add: loopAddCarry, sub: loopSubBorrow, mulAdd: loopMulAdd64,
+		move: movers{
+			offsets: laneOffsets, local: localOffsets, publish: fence,
+			load: func(d *vec, data []byte, at *[lanes]uint64, mask uint64) { loadWords(d, &data[0], at, mask) },
+			store: func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64) {
+				storeWords(&data[0], at, v, mask, count)
+			},
+		},
 	}
 }
 
@@ -359,6 +366,7 @@ func compareLEQ(a, b *vec) uint64
 
 //go:noescape
 func compareULLT(a, b *vec) uint64
+
 //go:noescape
 func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
 
@@ -369,6 +377,6 @@ func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
 func loadWords(d *vec, data *byte, at *[lanes]uint64, mask uint64)
 
 //go:noescape
-func storeWords(data *byte, at *[lanes]uint64, v *vec, mask uint64)
+func storeWords(data *byte, at *[lanes]uint64, v *vec, mask, count uint64)
 
 func fence()

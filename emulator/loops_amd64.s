@@ -682,22 +682,33 @@ next:
 	JB next
 	RET
 
-// func storeWords(data *byte, at *[64]uint64, v *vec, mask uint64): each lane a word,
-// in their order.
-TEXT ·storeWords(SB), NOSPLIT, $0-32
+// func storeWords(data *byte, at *[64]uint64, v *vec, mask, count uint64): count words
+// of each lane, from registers that follow each other, in the order of the lanes.
+TEXT ·storeWords(SB), NOSPLIT, $0-40
 	MOVQ data+0(FP), DI
 	MOVQ at+8(FP), DX
 	MOVQ v+16(FP), SI
 	MOVQ mask+24(FP), R8
-	CMPQ R8, $-1
-	JE all
+	MOVQ count+32(FP), BX
 	TESTQ R8, R8
 	JE done
+	CMPQ BX, $1
+	JNE some
+	CMPQ R8, $-1
+	JE all
 some:
 	BSFQ R8, AX
 	MOVQ (DX)(AX*8), CX
-	MOVL (SI)(AX*4), R9
-	MOVL R9, (DI)(CX*1)
+	ADDQ DI, CX
+	LEAQ (SI)(AX*4), R10
+	MOVQ BX, R11
+word:
+	MOVL (R10), R9
+	MOVL R9, (CX)
+	ADDQ $256, R10
+	ADDQ $4, CX
+	DECQ R11
+	JNE word
 	LEAQ -1(R8), CX
 	ANDQ CX, R8
 	JNE some

@@ -3,4 +3,4 @@
 package emulator
 
 // vectorUnit has no loops for this CPU.
-func vectorUnit() *loops { return &loops{} }
+func vectorUnit() *loops { return &loops{move: portable()} }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
@@ -217,5 +218,112 @@ func TestQuick(t *testing.T) {
 		if op.quick != nil && strings.HasPrefix(name, "v_") && !tried[name] {
 			t.Errorf("%s was not tried", name)
 		}
+	}
+}
+
+// Loads and stores too: where all lanes lie in memory, where some do not, and
+// where they are not aligned.
+func TestQuickMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var lines []string
+	for name := range accesses("load_", "store_") {
+		for _, o := range []string{"v[8:9], v[2:3], off", "v[8:9], v[2:3], off offset:16", "v8, v[2:3], off", "v[8:11], v[2:3], off", "v[8:10], v[2:3], off offset:-8", "v[2:3], v[2:3], off",
+			"v8, v4, s[4:5]", "v[8:11], v4, s[4:5] offset:4", "v[8:10], v4, s[4:5]", "v[8:9], v4, s[4:5]"} {
+			d, rest, _ := strings.Cut(o, ", ")
+			lines = append(lines, "global_"+name+" "+o)
+			addr, tail, _ := strings.Cut(rest, ", ")
+			lines = append(lines, "global_"+name+" "+addr+", "+d+", "+tail, "flat_"+name+" "+d+", v[2:3]", "flat_"+name+" v[2:3], "+d)
+		}
+	}
+	for name := range localAccesses() {
+		for _, d := range []string{"v8", "v[8:9]", "v[8:10]", "v[8:11]"} {
+			for _, tail := range []string{"", " offset:4", " offset:65532"} {
+				lines = append(lines, name+" "+d+", v4"+tail, name+" v4, "+d+tail)
+			}
+		}
+	}
+	dev, err := NewDevice("gfx942")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &launch{kernel: &codeobj.LoadedKernel{Kernel: &codeobj.Kernel{}}, module: &Module{dev: dev, program: &program{}}}
+	quick, all := 0, assembled(t, "gfx942", lines)
+	for text, i := range all {
+		if i.op.quick != nil && i.op.quick(i) != nil {
+			quick++
+		}
+		plain := slow(i)
+		for n := range 30 {
+			var mem memory
+			var list [2]*region
+			for k := range list {
+				r, err := mem.alloc(1<<12, "memory", k == 0 || n%5 > 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for b := range r.data {
+					r.data[b] = byte(rng.Uint32())
+				}
+				list[k] = r
+			}
+			w := randomWave(rng, l)
+			w.mem, w.tmp = &mem, [8]vec{}
+			w.group.size, w.group.lds = 1<<12, make([]byte, 1<<12+8)
+			for b := range w.group.lds {
+				w.group.lds[b] = byte(rng.Uint32())
+			}
+			r := list[rng.IntN(2)]
+			w.setPair(4, r.base+16)
+			step, room := uint64(4*rng.IntN(5)), r.size-64
+			for l := range uint64(lanes) {
+				off := 16 + step*l
+				switch n % 6 {
+				case 1:
+					off = uint64(rng.Uint32N(uint32(room))) &^ 3
+				case 2:
+					if l == 40 {
+						off = uint64(rng.Uint32N(1 << 13))
+					}
+				case 3:
+					off += 1
+				case 4:
+					off = r.size - 16 - 4*l
+				}
+				w.v[2][l], w.v[3][l], w.v[4][l] = uint32(r.base+off), uint32((r.base+off)>>32), uint32(off)
+			}
+			if n%3 == 0 {
+				w.last = list[0]
+			}
+			type result struct {
+				wave   *wave
+				memory [2]string
+				lds    string
+			}
+			var got [2]result
+			before := [3][]byte{bytes.Clone(list[0].data), bytes.Clone(list[1].data), bytes.Clone(w.group.lds)}
+			for k, j := range []*instr{i, plain} {
+				copy(list[0].data, before[0])
+				copy(list[1].data, before[1])
+				copy(w.group.lds, before[2])
+				c := w.copied()
+				j.run(c, j)
+				got[k] = result{c, [2]string{string(list[0].data), string(list[1].data)}, string(c.group.lds)}
+			}
+			a, b := got[0], got[1]
+			switch {
+			case a.memory != b.memory || a.lds != b.lds:
+				t.Errorf("%s: other memory than the long way leaves", text)
+			case *a.wave.v != *b.wave.v:
+				t.Errorf("%s: other registers than the long way leaves, exec 0x%x", text, w.exec())
+			case a.wave.state != b.wave.state || a.wave.fault != nil && a.wave.fault.Error() != b.wave.fault.Error():
+				t.Errorf("%s: %v, want %v", text, a.wave.fault, b.wave.fault)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if quick < 30 || len(all) < 60 {
+		t.Errorf("%d instructions, %d of them quick", len(all), quick)
 	}
 }
