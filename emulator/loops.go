@@ -73,6 +73,8 @@ func quicken(all map[string]*operation, l *loops) {
 	}
 	set("v_mad_u64_u32", l.quickMulAdd)
 	set("v_cndmask_b32", l.quickChoice)
+	set("v_div_fmas_f32", func(i *instr) func(*wave, *instr) { return l.quickScaled(i, wideLoop{l.narrow["v_fma_f32"], "sss", 1}) })
+	set("v_div_fmas_f64", func(i *instr) func(*wave, *instr) { return l.quickScaled(i, l.wide["v_fma_f64"]) })
 	for name, of := range map[string]string{"v_pk_fma_f32": "v_fma_f32", "v_pk_mul_f32": "v_mul_f32", "v_pk_add_f32": "v_add_f32"} {
 		if f := l.narrow[of]; f != nil {
 			set(name, func(i *instr) func(*wave, *instr) { return l.quickPacked(i, f) })
@@ -266,6 +268,27 @@ func (l *loops) quickWide(i *instr, f wideLoop) func(*wave, *instr) {
 			return
 		}
 		l.applyPair(w, f.loop, w.pairAt(i.dst), in[0], in[1], in[2])
+	}
+}
+
+// quickScaled is a fused multiply-add whose result is scaled in the lanes of VCC:
+// mostly there are none.
+func (l *loops) quickScaled(i *instr, f wideLoop) func(*wave, *instr) {
+	run := l.quickWide(i, f)
+	for n := range i.src {
+		if i.src[n].abs {
+			return nil
+		}
+	}
+	if run == nil || !pairMasks(i) {
+		return nil
+	}
+	return func(w *wave, i *instr) {
+		if w.pair(isa.VCC)&w.exec() != 0 {
+			i.op.run(w, i)
+			return
+		}
+		run(w, i)
 	}
 }
 
