@@ -151,8 +151,10 @@ const lowLanes = 1<<32 - 1
 
 // apply runs a loop for the lanes that are on. The lower 32 cost half: those of a
 // wave of RDNA, and of a work-group that is no larger.
-func (l *loops) apply(w *wave, f loop, d, a, b, c *vec) {
-	switch e := w.exec(); {
+func (l *loops) apply(w *wave, f loop, d, a, b, c *vec) { l.applyTo(w, w.exec(), f, d, a, b, c) }
+
+func (l *loops) applyTo(w *wave, e uint64, f loop, d, a, b, c *vec) {
+	switch {
 	case e == allLanes:
 		f(d, a, b, c, 64)
 	case e == lowLanes:
@@ -201,6 +203,9 @@ func signed(i *instr) bool {
 
 func (l *loops) quickNarrow(i *instr, f loop) func(*wave, *instr) {
 	op := i.op
+	if i.inst.IsDPP() && i.inst.Generation() == 9 {
+		return l.quickDPP(i, f)
+	}
 	if !bare(i) || signed(i) && op.float != 32 {
 		return nil
 	}

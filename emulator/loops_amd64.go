@@ -32,7 +32,7 @@ func vectorUnit() *loops {
 			"v_mul_f64": {loopDMul, "dd", 2}, "v_fma_f64": {loopDFMA, "ddd", 2}, "v_fmac_f64": {loopDFMA, "dd", 2}, "v_min_f64": {loopDMin, "dd", 2},
 			"v_max_f64": {loopDMax, "dd", 2}, "v_rcp_f64": {loopDRcp, "d", 2}, "v_sqrt_f64": {loopDSqrt, "d", 2}, "v_rsq_f64": {loopDRsq, "d", 2},
 			"v_rndne_f64": {loopDRndne, "d", 2}, "v_floor_f64": {loopDFloor, "d", 2}, "v_ceil_f64": {loopDCeil, "d", 2}, "v_trunc_f64": {loopDTrunc, "d", 2},
-			"v_cvt_f64_f32": {loopDFromF, "s", 2}, "v_cvt_f64_i32": {loopDFromI, "s", 2}, "v_cvt_f32_f64": {loopFFromD, "d", 1},
+			"v_ldexp_f64": {ldexpLanes, "ds", 2}, "v_cvt_f64_f32": {loopDFromF, "s", 2}, "v_cvt_f64_i32": {loopDFromI, "s", 2}, "v_cvt_f32_f64": {loopFFromD, "d", 1},
 		},
 		compare: map[string][3]func(a, b *vec) uint64{
 			"f32": {compareFLT, compareFLE, compareFEQ}, "i32": {compareILT, nil, compareIEQ}, "u32": {compareULT, nil, compareIEQ},

@@ -24,7 +24,7 @@ func forms(name string) (list []string) {
 		"v1, vcc, v2, v3", "v1, s[10:11], v2, v3", "v2, vcc, s4, v2", "v1, vcc, v2, v3, vcc", "v1, s[10:11], s4, v3, s[6:7]", "v3, vcc, 5, v3, vcc",
 		"v[6:7], s[10:11], v2, v3, v[4:5]", "v[4:5], vcc, v2, s4, v[4:5]", "v[6:7], vcc, v2, 9, 0", "v[6:7], vcc, v2, s4, s[4:5]",
 		"v[6:7], v[2:3]", "v[6:7], s[4:5]", "v[6:7], -1.0", "v[2:3], -v[2:3]", "v[6:7], |s[4:5]|", "v[6:7], v2", "v[6:7], -v2", "v[6:7], s4", "v1, v[2:3]", "v1, -v[2:3]", "v1, s[4:5]",
-		"v[6:7], v[2:3], v[4:5]", "v[2:3], s[4:5], v[2:3]", "v[6:7], -v[2:3], |v[4:5]|", "v[6:7], 0.5, v[4:5]", "v[6:7], v[2:3], s[4:5]",
+		"v[6:7], v[2:3], v4", "v[6:7], -v[2:3], 3", "v[2:3], s[4:5], s4", "v[6:7], v[2:3], v[4:5]", "v[2:3], s[4:5], v[2:3]", "v[6:7], -v[2:3], |v[4:5]|", "v[6:7], 0.5, v[4:5]", "v[6:7], v[2:3], s[4:5]",
 		"v[6:7], v2, v[4:5]", "v[4:5], 3, v[4:5]", "v[6:7], s4, v[4:5]", "v[6:7], v2, 1.0", "v[2:3], v2, s[4:5]",
 		"v[6:7], v[2:3], v[4:5], v[0:1]", "v[2:3], -v[2:3], v[4:5], -v[6:7]", "v[6:7], s[4:5], v[4:5], 1.0", "v[6:7], v[2:3], -|v[4:5]|, v[6:7]",
 		"v[6:7], v[2:3], 2, v[4:5]", "v[4:5], s[4:5], v1, v[4:5]", "v[6:7], v[2:3], s4, -1",
@@ -36,6 +36,15 @@ func forms(name string) (list []string) {
 		for _, s := range []string{"v[6:7], v[2:3], v[4:5]", "v[2:3], v[2:3], v[4:5]", "v[6:7], s[4:5], v[4:5]", "v[6:7], v[2:3], 1.0"} {
 			for _, tail := range []string{"", " op_sel:[1,0]", " op_sel:[1,0] op_sel_hi:[0,1]", " op_sel_hi:[0,0]", " neg_lo:[1,0] neg_hi:[0,1]"} {
 				operands = append(operands, s+tail, s+", v[0:1]"+strings.ReplaceAll(tail, "]", ",0]"), s+", v[4:5]"+strings.ReplaceAll(tail, "]", ",1]"))
+			}
+		}
+	}
+	for _, o := range []string{"v1, v2", "v1, v1", "v1, -v2", "v1, v2, v3", "v2, v2, v3", "v1, |v2|, -v3"} {
+		for _, lanes := range []string{"quad_perm:[3,0,2,1]", "row_shl:3", "row_shr:1", "row_ror:5", "wave_shl:1", "wave_rol:1", "wave_shr:1", "wave_ror:1", "row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31", "row_newbcast:5"} {
+			for _, tail := range []string{" row_mask:0xf bank_mask:0xf", " row_mask:0xf bank_mask:0xf bound_ctrl:0", " row_mask:0xa bank_mask:0xf", " row_mask:0xf bank_mask:0x3 bound_ctrl:0"} {
+				if name == "v_mov_b32" || name == "v_add_f32" || name == "v_fmac_f32" || name == "v_lshlrev_b32" {
+					list = append(list, name+" "+o+" "+lanes+tail)
+				}
 			}
 		}
 	}
