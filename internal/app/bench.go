@@ -132,7 +132,8 @@ const benchNotes = `
 - *Warm*: every file of the tree is looked at and none is read.
 - *Emulator*: kernels for gfx942, at -O3. *Start to result*: the code object read and loaded, buffers allocated and
   filled, launched on all cores, and the results copied. *Beside MGPUSim*: the same code object and arguments on its
-  functional emulator, equal results, launches alone, one core each.
+  functional emulator, equal results, launches alone, one core each; compiled with -ffp-contract=off, for it rounds
+  fused multiply-adds twice.
 `
 
 // wanted reports whether a row was asked for.

@@ -49,11 +49,16 @@ func (b *benches) emulator(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	code, err := emubench.Compile(ctx, filepath.Join(b.builder.Machine.LLVM.BinDir, "clang++"), dir)
+	clang := filepath.Join(b.builder.Machine.LLVM.BinDir, "clang++")
+	code, err := emubench.Compile(ctx, clang, dir, true)
 	if err != nil {
 		return err
 	}
-	jobs := map[string]emubench.Job{"reduce": emubench.Reduce(code, 64, 200), "saxpy": emubench.Saxpy(code, 1<<18)}
+	plain, err := emubench.Compile(ctx, clang, dir, false)
+	if err != nil {
+		return err
+	}
+	jobs := map[string]emubench.Job{"reduce": emubench.Reduce(code, 64, 200), "saxpy": emubench.Saxpy(plain, 1<<18)}
 	for _, kernel := range []string{"integer", "f32", "f64"} {
 		jobs[kernel] = emubench.Loop(code, kernel, 64, 2000)
 	}
@@ -84,7 +89,7 @@ func (b *benches) emulator(ctx context.Context) error {
 		}
 	}
 	return b.emulatorPeer(ctx, dir, peers, beside, func(kernel string) emubench.Job {
-		if j, ok := map[string]emubench.Job{"integer": emubench.Loop(code, "integer", 16, 500), "f32": emubench.Loop(code, "f32", 16, 500)}[kernel]; ok {
+		if j, ok := map[string]emubench.Job{"integer": emubench.Loop(plain, "integer", 16, 500), "f32": emubench.Loop(plain, "f32", 16, 500)}[kernel]; ok {
 			return j
 		}
 		return jobs[kernel]

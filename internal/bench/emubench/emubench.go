@@ -25,13 +25,16 @@ var source []byte
 const arch = "gfx942"
 
 // Compile compiles the kernels in a folder and returns the path of the code object.
-func Compile(ctx context.Context, clang, dir string) (string, error) {
-	in, out := filepath.Join(dir, "kernels.hip"), filepath.Join(dir, "kernels.co")
+// fused says whether products and sums become fused multiply-adds, as compilers have
+// it: MGPUSim rounds those twice.
+func Compile(ctx context.Context, clang, dir string, fused bool) (string, error) {
+	contract := map[bool]string{true: "fast", false: "off"}[fused]
+	in, out := filepath.Join(dir, "kernels.hip"), filepath.Join(dir, "kernels-"+contract+".co")
 	if err := os.WriteFile(in, source, 0o644); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, clang, "-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output", "-O3", "-fuse-cuid=none",
-		"--offload-arch="+arch, in, "-o", out)
+		"-ffp-contract="+contract, "--offload-arch="+arch, in, "-o", out)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compiling the kernels of the benchmark: %w\n%.2000s", err, said)
 	}
