@@ -13,6 +13,7 @@ type loop func(d, a, b, c *vec, n uint64)
 type loops struct {
 	narrow map[string]loop // operations on 32 bits, by mnemonic
 	wide   map[string]wideLoop
+	half   map[string]wideLoop // operations that read or write f16
 
 	// Comparisons for less, less or equal, and equal, by type.
 	compare map[string][3]func(a, b *vec) uint64
@@ -57,6 +58,19 @@ func quicken(all map[string]*operation, l *loops) {
 	}
 	for name, f := range l.wide {
 		set(name, func(i *instr) func(*wave, *instr) { return l.quickWide(i, f) })
+	}
+	for name, f := range l.half {
+		set(name, func(i *instr) func(*wave, *instr) {
+			if i.inst.Generation() != 9 { // later ones keep the other half, or take it
+				return nil
+			}
+			return l.quickWide(i, f)
+		})
+	}
+	for name, of := range map[string]string{"v_pk_add_f16": "v_add_f16", "v_pk_mul_f16": "v_mul_f16", "v_pk_fma_f16": "v_fma_f16", "v_pk_min_f16": "v_min_f16", "v_pk_max_f16": "v_max_f16"} {
+		if f := l.half[of]; f.loop != nil {
+			set(name, func(i *instr) func(*wave, *instr) { return l.quickHalves(i, f.loop) })
+		}
 	}
 	for typ, f := range l.compare {
 		for _, r := range relations(typ[0] == 'f', f) {
@@ -402,69 +416,5 @@ func (l *loops) quickChoice(i *instr) func(*wave, *instr) {
 		}
 		l.choose(&w.tmp[6], a, b, mask)
 		l.choose(d, d, &w.tmp[6], e)
-	}
-}
-
-// quickPacked does f to two f32 of each lane, as packed32.
-func (l *loops) quickPacked(i *instr, f loop) func(*wave, *instr) {
-	inst := i.inst
-	if i.cross || i.clamp || i.omod != 0 || inst.Enc != isa.VOP3P || !joined(i.dst) {
-		return nil
-	}
-	n := sources(i)
-	sel := [2]uint32{inst.OpSel(), inst.OpSelHi()}
-	neg := [2]uint32{inst.Neg(), inst.NegHi()}
-	var in [2][3]source
-	for h := range in {
-		for k := range n {
-			s := i.src[k]
-			word := uint16(sel[h] >> k & 1)
-			switch s.kind {
-			case srcVector:
-				s.reg = (s.reg + word) % vregs
-			case srcScalar:
-				s.reg = (s.reg + word) & 127
-			case srcConst:
-			default:
-				return nil
-			}
-			s.abs, s.neg, s.width = false, neg[h]>>k&1 != 0, 1
-			in[h][k] = s
-		}
-	}
-	// The lower result is held back where the upper half still reads what it replaces.
-	held := false
-	for k := range n {
-		held = held || in[1][k].kind == srcVector && in[1][k].reg == i.dst%vregs
-	}
-	bound := i
-	return func(w *wave, i *instr) {
-		if i != bound { // a copy, with registers that are indexed
-			i.op.run(w, i)
-			return
-		}
-		d, e := w.pairAt(i.dst), w.exec()
-		var lo, hi [3]*vec
-		for k := range n {
-			lo[k] = l.operand(w, &in[0][k], &w.tmp[k])
-		}
-		if e == allLanes && !held {
-			f(&d[0], lo[0], lo[1], lo[2], 64)
-		} else {
-			f(&w.spare[0], lo[0], lo[1], lo[2], 64)
-		}
-		for k := range n {
-			hi[k] = l.operand(w, &in[1][k], &w.tmp[k])
-		}
-		if e == allLanes {
-			f(&d[1], hi[0], hi[1], hi[2], 64)
-			if held {
-				d[0] = w.spare[0]
-			}
-			return
-		}
-		f(&w.spare[1], hi[0], hi[1], hi[2], 64)
-		l.choose(&d[0], &d[0], &w.spare[0], e)
-		l.choose(&d[1], &d[1], &w.spare[1], e)
 	}
 }

@@ -2,8 +2,8 @@ package emulator
 
 import "golang.org/x/sys/cpu"
 
-// vectorUnit returns the loops of loops_amd64.s, where the CPU has AVX2 and FMA
-// (x86-64-v3).
+// vectorUnit returns the loops of loops_amd64.s, where the CPU has AVX2 and FMA.
+// Every such CPU has F16C (x86-64-v3 is all three).
 func vectorUnit() *loops {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
 		return &loops{move: portable()}
@@ -33,6 +33,12 @@ func vectorUnit() *loops {
 			"v_max_f64": {loopDMax, "dd", 2}, "v_rcp_f64": {loopDRcp, "d", 2}, "v_sqrt_f64": {loopDSqrt, "d", 2}, "v_rsq_f64": {loopDRsq, "d", 2},
 			"v_rndne_f64": {loopDRndne, "d", 2}, "v_floor_f64": {loopDFloor, "d", 2}, "v_ceil_f64": {loopDCeil, "d", 2}, "v_trunc_f64": {loopDTrunc, "d", 2},
 			"v_ldexp_f64": {ldexpLanes, "ds", 2}, "v_cvt_f64_f32": {loopDFromF, "s", 2}, "v_cvt_f64_i32": {loopDFromI, "s", 2}, "v_cvt_f32_f64": {loopFFromD, "d", 1},
+		},
+		half: map[string]wideLoop{
+			"v_add_f16": {loopHAdd, "ss", 1}, "v_sub_f16": {loopHSub, "ss", 1}, "v_subrev_f16": {loopHSubrev, "ss", 1}, "v_mul_f16": {loopHMul, "ss", 1},
+			"v_min_f16": {loopHMin, "ss", 1}, "v_max_f16": {loopHMax, "ss", 1}, "v_fma_f16": {loopHFMA, "sss", 1}, "v_mad_f16": {loopHMad, "sss", 1},
+			"v_madak_f16": {loopHMad, "sss", 1}, "v_madmk_f16": {loopHMad, "sss", 1}, "v_mac_f16": {loopHMad, "ss", 1}, "v_cvt_f32_f16": {loopFromHalf, "s", 1},
+			"v_cvt_f16_f32": {loopToHalf, "s", 1},
 		},
 		compare: map[string][3]func(a, b *vec) uint64{
 			"f32": {compareFLT, compareFLE, compareFEQ}, "i32": {compareILT, nil, compareIEQ}, "u32": {compareULT, nil, compareIEQ},
@@ -312,6 +318,36 @@ func loopDFromI(d, a, b, c *vec, n uint64)
 
 //go:noescape
 func loopFFromD(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHAdd(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHSub(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHSubrev(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHMul(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHMin(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHMax(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHFMA(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopHMad(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopFromHalf(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopToHalf(d, a, b, c *vec, n uint64)
 
 //go:noescape
 func loopSpread(d *vec, v uint32)

@@ -221,6 +221,41 @@ LOOP1(·loopFromByte3, LOW8, FROMBYTE3)
 LOOP1(·loopToI, TWO31, TOI)
 LOOP1(·loopToU, TWO31, TOU)
 
+// Floats of 16 bits, in the lower half of each lane; that of the result is zero.
+// Sums, and products, of two are rounded once although they go by way of 32 bits:
+// these have more than twice the bits. A fused multiply-add goes by way of 64, and
+// what does not fit in 32 is kept as one bit, so that it is rounded once as well.
+#define HALFIN(X, Y) VPAND Y14, Y, Y; VPACKUSDW Y, Y, Y; VPERMQ $8, Y, Y; VCVTPH2PS X, Y
+#define HALFOUT VCVTPS2PH $0, Y0, X0; VPMOVZXWD X0, Y0
+#define HALF1 HALFIN(X0, Y0)
+#define HALF2 HALF1; HALFIN(X1, Y1)
+#define HALF3 HALF2; HALFIN(X2, Y2)
+#define LOW29 LOW16; VPSRLQ $35, Y15, Y13; VPSRLQ $63, Y15, Y12; VPSLLQ $29, Y12, Y12; VPXOR Y11, Y11, Y11
+#define ODDER(Y) VPAND Y13, Y, Y9; VPCMPEQQ Y11, Y9, Y9; VPANDN Y12, Y9, Y9; VPANDN Y, Y13, Y; VPOR Y9, Y, Y
+#define FMA16 HALF3; \
+	VCVTPS2PD X0, Y3; VCVTPS2PD X1, Y4; VCVTPS2PD X2, Y5; \
+	VEXTRACTF128 $1, Y0, X6; VEXTRACTF128 $1, Y1, X7; VEXTRACTF128 $1, Y2, X8; VCVTPS2PD X6, Y6; VCVTPS2PD X7, Y7; VCVTPS2PD X8, Y8; \
+	VFMADD213PD Y5, Y4, Y3; VFMADD213PD Y8, Y7, Y6; ODDER(Y3); ODDER(Y6); \
+	VCVTPD2PSY Y3, X3; VCVTPD2PSY Y6, X6; VINSERTF128 $1, X6, Y3, Y0; HALFOUT
+#define MAD16 HALF3; FMUL; VCVTPS2PH $0, Y0, X0; VCVTPH2PS X0, Y0; VADDPS Y2, Y0, Y0; HALFOUT
+#define ADD16 HALF2; FADD; HALFOUT
+#define SUB16 HALF2; FSUB; HALFOUT
+#define SUBREV16 HALF2; FSUBREV; HALFOUT
+#define MUL16 HALF2; FMUL; HALFOUT
+#define MIN16 HALF2; FMIN; HALFOUT
+#define MAX16 HALF2; FMAX; HALFOUT
+
+LOOP2(·loopHAdd, LOW16, ADD16)
+LOOP2(·loopHSub, LOW16, SUB16)
+LOOP2(·loopHSubrev, LOW16, SUBREV16)
+LOOP2(·loopHMul, LOW16, MUL16)
+LOOP2(·loopHMin, LOW16, MIN16)
+LOOP2(·loopHMax, LOW16, MAX16)
+LOOP3(·loopHFMA, LOW29, FMA16)
+LOOP3(·loopHMad, LOW16, MAD16)
+LOOP1(·loopFromHalf, LOW16, HALF1)
+LOOP1(·loopToHalf, NONE, HALFOUT)
+
 // func loopSpread(d *vec, v uint32)
 TEXT ·loopSpread(SB), NOSPLIT, $0-12
 	MOVQ d+0(FP), DI

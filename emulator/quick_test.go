@@ -29,13 +29,13 @@ func forms(name string) (list []string) {
 		"v[6:7], v[2:3], v[4:5], v[0:1]", "v[2:3], -v[2:3], v[4:5], -v[6:7]", "v[6:7], s[4:5], v[4:5], 1.0", "v[6:7], v[2:3], -|v[4:5]|, v[6:7]",
 		"v[6:7], v[2:3], 2, v[4:5]", "v[4:5], s[4:5], v1, v[4:5]", "v[6:7], v[2:3], s4, -1",
 		"vcc, v2, v3", "vcc, s4, v3", "vcc, 1.0, v3", "s[10:11], v2, s5", "s[10:11], -v2, |v3|", "vcc, v[2:3], v[4:5]", "vcc, s[4:5], v[4:5]", "s[10:11], -v[2:3], |v[4:5]|", "s[10:11], v[2:3], -1",
-		"v1, v2, v3, vcc", "v1, 0, v3, vcc", "v1, 0, 1.0, s[10:11]", "v2, s4, v2, vcc",
+		"v1, v2, v3, vcc", "v1, 0, v3, vcc", "v1, v2, v3, 0x3c01", "v1, v2, 0x3c01, v3", "v1, 0, 1.0, s[10:11]", "v2, s4, v2, vcc",
 	}
 	if strings.HasPrefix(name, "v_pk_") {
 		operands = nil
-		for _, s := range []string{"v[6:7], v[2:3], v[4:5]", "v[2:3], v[2:3], v[4:5]", "v[6:7], s[4:5], v[4:5]", "v[6:7], v[2:3], 1.0"} {
+		for _, s := range []string{"v[6:7], v[2:3], v[4:5]", "v[2:3], v[2:3], v[4:5]", "v[6:7], s[4:5], v[4:5]", "v[6:7], v[2:3], 1.0", "v6, v2, v4", "v2, v2, s4", "v4, v2, 1.0"} {
 			for _, tail := range []string{"", " op_sel:[1,0]", " op_sel:[1,0] op_sel_hi:[0,1]", " op_sel_hi:[0,0]", " neg_lo:[1,0] neg_hi:[0,1]"} {
-				operands = append(operands, s+tail, s+", v[0:1]"+strings.ReplaceAll(tail, "]", ",0]"), s+", v[4:5]"+strings.ReplaceAll(tail, "]", ",1]"))
+				operands = append(operands, s+tail, s+", v[0:1]"+strings.ReplaceAll(tail, "]", ",0]"), s+", v0"+strings.ReplaceAll(tail, "]", ",0]"), s+", v4"+strings.ReplaceAll(tail, "]", ",1]"), s+", v[4:5]"+strings.ReplaceAll(tail, "]", ",1]"))
 			}
 		}
 	}
@@ -105,13 +105,15 @@ var numbers = []uint32{0, 1 << 31, 1, 0x80000001, 0x7fffff, 0x800000, 0x80800000
 	0x4effffff, 0x4f000000, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x4b800001, 31, 32, 63, 64, 0xffff, 0xffffff, 0x7fffffff, ^uint32(0), 0x3ff00000, 0x7ff00000, 0xfff80000, 0x40000000, 0x33800000, 0x00400000}
 
 func randomWord(rng *rand.Rand) uint32 {
-	switch rng.IntN(4) {
+	switch rng.IntN(5) {
 	case 0:
 		return numbers[rng.IntN(len(numbers))]
 	case 1:
 		return u32(float32(rng.NormFloat64() * 1000))
 	case 2:
 		return rng.Uint32N(70)
+	case 3:
+		return uint32(toHalf(rng.NormFloat64()*100)) | uint32(toHalf(rng.NormFloat64()/1e4))<<16
 	}
 	return rng.Uint32()
 }
@@ -169,6 +171,10 @@ func alike(i *instr, a, b *[vregs]vec, r, l int) bool {
 	if resultFloat(i.inst.Name(), i.op.float) == 64 {
 		d := func(v *[vregs]vec) float64 { return f64(uint64(v[first][l]) | uint64(v[first+1][l])<<32) }
 		return (r == first || r == first+1) && d(a) != d(a) && d(b) != d(b)
+	}
+	if resultFloat(i.inst.Name(), i.op.float) == 16 {
+		same := func(x, y uint16) bool { return x == y || fromHalf(x) != fromHalf(x) && fromHalf(y) != fromHalf(y) }
+		return r == first && same(uint16(x), uint16(y)) && same(uint16(x>>16), uint16(y>>16))
 	}
 	return resultFloat(i.inst.Name(), i.op.float) == 32 && (r == first || i.width == 2 && r == first+1) && nan(x) && nan(y)
 }
