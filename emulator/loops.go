@@ -7,9 +7,8 @@ import "github.com/stonemason-hip/stonemason/emulator/isa"
 // need is nil; c may be d.
 type loop func(d, a, b, c *vec, n uint64)
 
-// loops are the operations that the CPU's vector unit does. The zero value is
-// that of a CPU without one that is known here: then the loops in Go of each
-// operation run.
+// loops are quicker ways of operations: on the CPU's vector unit, where it has one
+// that is known here. What is nil has none; the loops in Go of the operation run.
 type loops struct {
 	narrow map[string]loop // operations on 32 bits, by mnemonic
 	wide   map[string]wideLoop
@@ -18,14 +17,15 @@ type loops struct {
 	// Comparisons for less, less or equal, and equal, by type.
 	compare map[string][3]func(a, b *vec) uint64
 
+	// On every CPU.
 	spread func(d *vec, v uint32)
-	sign   func(d, a *vec, keep, flip uint32)   // d = a&keep ^ flip
-	choose func(d, a, b *vec, mask uint64)      // b where the mask has the lane, else a
+	sign   func(d, a *vec, keep, flip uint32) // d = a&keep ^ flip
+	choose func(d, a, b *vec, mask uint64)    // b where the mask has the lane, else a
+	move   movers
+
 	add    func(d, a, b *vec, in uint64) uint64 // with carries in and out
 	sub    func(d, a, b *vec, in uint64) uint64
 	mulAdd func(d, a, b, c *vec) uint64 // a*b+c in 64 bits, with the carry out
-
-	move movers // on every CPU
 }
 
 // wideLoop is a loop in which some operands are pairs of registers.
@@ -35,7 +35,7 @@ type wideLoop struct {
 	result uint8  // words
 }
 
-// quicken gives the operations that a vector unit can do a way to run on it.
+// quicken gives operations their quicker ways.
 func quicken(all map[string]*operation, l *loops) {
 	set := func(name string, quick func(i *instr) func(*wave, *instr)) {
 		if op := all[name]; op != nil {
@@ -49,9 +49,6 @@ func quicken(all map[string]*operation, l *loops) {
 		for name, a := range accesses(prefix+"load_", prefix+"store_") {
 			set(name, func(i *instr) func(*wave, *instr) { return l.move.quickAccess(i, a) })
 		}
-	}
-	if l.spread == nil {
-		return
 	}
 	for name, f := range l.narrow {
 		set(name, func(i *instr) func(*wave, *instr) { return l.quickNarrow(i, f) })
@@ -83,12 +80,19 @@ func quicken(all map[string]*operation, l *loops) {
 		"v_add_co_u32": l.add, "v_addc_co_u32": l.add, "v_sub_co_u32": l.sub, "v_subb_co_u32": l.sub, "v_subrev_co_u32": l.sub, "v_subbrev_co_u32": l.sub,
 	} {
 		swap := name == "v_subrev_co_u32" || name == "v_subbrev_co_u32"
-		set(name, func(i *instr) func(*wave, *instr) { return l.quickCarry(i, f, swap) })
+		if f != nil {
+			set(name, func(i *instr) func(*wave, *instr) { return l.quickCarry(i, f, swap) })
+		}
 	}
-	set("v_mad_u64_u32", l.quickMulAdd)
+	if l.mulAdd != nil {
+		set("v_mad_u64_u32", l.quickMulAdd)
+	}
 	set("v_cndmask_b32", l.quickChoice)
-	set("v_div_fmas_f32", func(i *instr) func(*wave, *instr) { return l.quickScaled(i, wideLoop{l.narrow["v_fma_f32"], "sss", 1}) })
-	set("v_div_fmas_f64", func(i *instr) func(*wave, *instr) { return l.quickScaled(i, l.wide["v_fma_f64"]) })
+	for name, f := range map[string]wideLoop{"v_div_fmas_f32": {l.narrow["v_fma_f32"], "sss", 1}, "v_div_fmas_f64": l.wide["v_fma_f64"]} {
+		if f.loop != nil {
+			set(name, func(i *instr) func(*wave, *instr) { return l.quickScaled(i, f) })
+		}
+	}
 	for name, of := range map[string]string{"v_pk_fma_f32": "v_fma_f32", "v_pk_mul_f32": "v_mul_f32", "v_pk_add_f32": "v_add_f32"} {
 		if f := l.narrow[of]; f != nil {
 			set(name, func(i *instr) func(*wave, *instr) { return l.quickPacked(i, f) })

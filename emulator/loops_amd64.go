@@ -1,12 +1,16 @@
 package emulator
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // vectorUnit returns the loops of loops_amd64.s, where the CPU has AVX2 and FMA.
 // Every such CPU has F16C (x86-64-v3 is all three).
 func vectorUnit() *loops {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA {
-		return &loops{move: portable()}
+		return portableLoops()
 	}
 	return &loops{
 		narrow: map[string]loop{
@@ -52,6 +56,15 @@ func vectorUnit() *loops {
 				storeWords(&data[0], at, v, mask, count)
 			},
 		},
+	}
+}
+
+// ldexpLanes is V_LDEXP_F64 as a loop over pairs of registers.
+func ldexpLanes(d, a, b, _ *vec, n uint64) {
+	hi, dh := &(*[2]vec)(unsafe.Pointer(a))[1], &(*[2]vec)(unsafe.Pointer(d))[1]
+	for l := range d[:n&127] {
+		u := u64(ldexp(f64(uint64(a[l])|uint64(hi[l])<<32), int32(b[l]), 64))
+		d[l], dh[l] = uint32(u), uint32(u>>32)
 	}
 }
 

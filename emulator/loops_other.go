@@ -2,5 +2,5 @@
 
 package emulator
 
-// vectorUnit has no loops for this CPU.
-func vectorUnit() *loops { return &loops{move: portable()} }
+// vectorUnit has no loops for this CPU but those in Go.
+func vectorUnit() *loops { return portableLoops() }

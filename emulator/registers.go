@@ -9,6 +9,3 @@ func (w *wave) pairAt(reg uint16) *[2]vec { return (*[2]vec)(unsafe.Pointer(&w.v
 
 // tmpPair returns room for operand n of 64 bits.
 func (w *wave) tmpPair(n int) *[2]vec { return (*[2]vec)(unsafe.Pointer(&w.tmp[2*(n%3)])) }
-
-// secondOf returns the second register of a pair that a loop was given.
-func secondOf(v *vec) *vec { return &(*[2]vec)(unsafe.Pointer(v))[1] }

@@ -114,15 +114,6 @@ func vectorDouble() map[string]*operation {
 	return ops
 }
 
-// ldexpLanes is V_LDEXP_F64 as a loop over pairs of registers.
-func ldexpLanes(d, a, b, _ *vec, n uint64) {
-	hi, dh := secondOf(a), secondOf(d)
-	for l := range d[:n&127] {
-		u := u64(ldexp(f64(uint64(a[l])|uint64(hi[l])<<32), int32(b[l]), 64))
-		d[l], dh[l] = uint32(u), uint32(u>>32)
-	}
-}
-
 func pickNumber(a, b uint64, f func(a, b float64) float64) uint64 {
 	switch x, y := f64(a), f64(b); {
 	case x != x:
