@@ -58,9 +58,9 @@ func (b *benches) emulator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs := map[string]emubench.Job{"reduce": emubench.Reduce(code, 64, 200), "saxpy": emubench.Saxpy(plain, 1<<18)}
+	jobs := map[string]emubench.Job{"reduce": emubench.Reduce(code, 64, 600), "saxpy": emubench.Saxpy(plain, 1<<18)}
 	for _, kernel := range []string{"integer", "f32", "f64"} {
-		jobs[kernel] = emubench.Loop(code, kernel, 64, 2000)
+		jobs[kernel] = emubench.Loop(code, kernel, 64, 8000)
 	}
 	for _, kernel := range rates {
 		if err := b.emulatorRate(ctx, rate(kernel), jobs[kernel]); err != nil {
