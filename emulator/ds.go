@@ -12,14 +12,7 @@ import (
 func localMemory() map[string]*operation {
 	ops := map[string]*operation{}
 	set := func(name string, run func(*wave, *instr)) { ops[name] = &operation{run: run} }
-	for name, a := range map[string]access{
-		"ds_read_u8": {bytes: 1}, "ds_read_i8": {bytes: 1, signed: true}, "ds_read_u16": {bytes: 2}, "ds_read_i16": {bytes: 2, signed: true},
-		"ds_read_u8_d16": {bytes: 1, half: 1}, "ds_read_u8_d16_hi": {bytes: 1, half: 2}, "ds_read_u16_d16": {bytes: 2, half: 1}, "ds_read_u16_d16_hi": {bytes: 2, half: 2},
-		"ds_read_i8_d16": {bytes: 1, signed: true, half: 1}, "ds_read_i8_d16_hi": {bytes: 1, signed: true, half: 2},
-		"ds_read_b32": {bytes: 4}, "ds_read_b64": {bytes: 8}, "ds_read_b96": {bytes: 12}, "ds_read_b128": {bytes: 16},
-		"ds_write_b8": {bytes: 1, store: true}, "ds_write_b16": {bytes: 2, store: true}, "ds_write_b8_d16_hi": {bytes: 1, store: true, half: 2}, "ds_write_b16_d16_hi": {bytes: 2, store: true, half: 2},
-		"ds_write_b32": {bytes: 4, store: true}, "ds_write_b64": {bytes: 8, store: true}, "ds_write_b96": {bytes: 12, store: true}, "ds_write_b128": {bytes: 16, store: true},
-	} {
+	for name, a := range localAccesses() {
 		set(name, func(w *wave, i *instr) { w.local(i, a) })
 	}
 	for _, stride := range []uint64{1, 64} {
@@ -59,6 +52,18 @@ func localMemory() map[string]*operation {
 	set("ds_permute_b32", permuteForward)
 	set("ds_swizzle_b32", swizzle)
 	return ops
+}
+
+// localAccesses are the plain loads and stores of local memory.
+func localAccesses() map[string]access {
+	return map[string]access{
+		"ds_read_u8": {bytes: 1}, "ds_read_i8": {bytes: 1, signed: true}, "ds_read_u16": {bytes: 2}, "ds_read_i16": {bytes: 2, signed: true},
+		"ds_read_u8_d16": {bytes: 1, half: 1}, "ds_read_u8_d16_hi": {bytes: 1, half: 2}, "ds_read_u16_d16": {bytes: 2, half: 1}, "ds_read_u16_d16_hi": {bytes: 2, half: 2},
+		"ds_read_i8_d16": {bytes: 1, signed: true, half: 1}, "ds_read_i8_d16_hi": {bytes: 1, signed: true, half: 2},
+		"ds_read_b32": {bytes: 4}, "ds_read_b64": {bytes: 8}, "ds_read_b96": {bytes: 12}, "ds_read_b128": {bytes: 16},
+		"ds_write_b8": {bytes: 1, store: true}, "ds_write_b16": {bytes: 2, store: true}, "ds_write_b8_d16_hi": {bytes: 1, store: true, half: 2}, "ds_write_b16_d16_hi": {bytes: 2, store: true, half: 2},
+		"ds_write_b32": {bytes: 4, store: true}, "ds_write_b64": {bytes: 8, store: true}, "ds_write_b96": {bytes: 12, store: true}, "ds_write_b128": {bytes: 16, store: true},
+	}
 }
 
 // dsOperands returns the registers of a DS instruction; -1 is none.

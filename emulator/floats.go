@@ -100,6 +100,10 @@ func exponent(a float64) int32 {
 // ldexp scales by a power of two. For f32 the result must be rounded once: the
 // float64 in between holds it exactly unless it is far below the smallest.
 func ldexp(a float64, e int32, _ int) float64 {
+	u := math.Float64bits(a)
+	if was := int64(u << 1 >> 53); was != 0 && was != 2047 && was+int64(e) > 0 && was+int64(e) < 2047 { // as many, by far
+		return math.Float64frombits(u + uint64(int64(e))<<52)
+	}
 	return math.Ldexp(a, int(min(max(e, -5000), 5000)))
 }
 
@@ -160,6 +164,9 @@ func (f format) denormal(v float64) bool {
 // divScale is V_DIV_SCALE: which of denominator and numerator is scaled, and
 // whether V_DIV_FMAS must undo it ("Vega" ISA, V_DIV_SCALE_F32 and _F64).
 func divScale(f format, s0, den, num uint64) (uint64, bool) {
+	if f.ordinary(den, num) {
+		return s0, false
+	}
 	d, n := f.value(den), f.value(num)
 	up := func() uint64 { return f.bitsOf(math.Ldexp(f.value(s0), f.scale)) }
 	switch {
@@ -222,12 +229,41 @@ func divFmas(f format, in [3]uint64, scaled bool) uint64 {
 	return u64(r)
 }
 
+// ordinary reports a division that needs no scale because both numbers, and their
+// quotient, are far from the ends of the format.
+func (f format) ordinary(den, num uint64) bool {
+	top := uint64(1)<<(f.bits-1-f.mantissa) - 1
+	d, n := den>>f.mantissa&top, num>>f.mantissa&top
+	low := uint64(f.mantissa) + 1
+	return d-low < top-2*low && n-low < top-2*low && n-d+top/4 < top/2
+}
+
+// ordinaryLanes reports that all lanes of the mask are ordinary. Of f64 it is given
+// the upper words.
+func (f format) ordinaryLanes(den, num *vec, mask uint64) bool {
+	shift := f.mantissa & 31
+	if f.bits == 64 {
+		shift = f.mantissa - 32
+	}
+	top := uint32(1)<<(f.bits-1-f.mantissa) - 1
+	low := uint32(f.mantissa) + 1
+	var odd uint64
+	for l := range den {
+		d, n := den[l]>>shift&top, num[l]>>shift&top
+		odd |= bit(d-low >= top-2*low || n-low >= top-2*low || n-d+top/4 >= top/2) << l
+	}
+	return odd&mask == 0
+}
+
 // divFixup is V_DIV_FIXUP: the quotient with the special cases put right.
 func divFixup(f format, q, den, num uint64) uint64 {
 	d, n := f.value(den), f.value(num)
 	sign := (f.sign(den) ^ f.sign(num)) << (f.bits - 1)
 	inf := uint64(1<<(f.bits-1-f.mantissa)-1) << f.mantissa
 	quiet := uint64(1) << (f.mantissa - 1)
+	if magnitude := uint64(1)<<(f.bits-1) - 1; q&magnitude <= inf && f.ordinary(den, num) {
+		return q&magnitude | sign
+	}
 	switch {
 	case n != n:
 		return num | quiet
@@ -248,6 +284,9 @@ func divFixup(f format, q, den, num uint64) uint64 {
 
 // fromHalf and toHalf convert f16; toHalf rounds to nearest even.
 func fromHalf(h uint16) float64 {
+	if n := uint64(h >> 10 & 31); n-1 < 30 { // the usual ones
+		return math.Float64frombits(uint64(h>>15)<<63 | (n+1023-15)<<52 | uint64(h&1023)<<42)
+	}
 	sign, e, m := float64(1), int(h>>10&31), float64(h&1023)
 	if h>>15 != 0 {
 		sign = -1
@@ -265,6 +304,10 @@ func fromHalf(h uint16) float64 {
 }
 
 func toHalf(v float64) uint16 {
+	if u := math.Float64bits(v); u<<1>>53-(1023-14) < 29 { // the usual ones, from 1<<-14 to 1<<15
+		u += 1<<41 - 1 + u>>42&1
+		return uint16(u>>63<<15) | uint16(u<<1>>43-(1023-15)<<10)
+	}
 	sign := uint16(0)
 	if math.Signbit(v) {
 		sign, v = 1<<15, -v

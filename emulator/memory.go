@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -145,11 +144,18 @@ func (m *memory) mfree(addr uint64) {
 // find returns the region with this address, or nil.
 func (m *memory) find(addr uint64) *region {
 	list := m.regions()
-	i := sort.Search(len(list), func(i int) bool { return list[i].base > addr }) - 1
-	if i < 0 || addr-list[i].base >= list[i].size {
+	low, high := 0, len(list) // the last region that does not begin behind it; each access comes here
+	for low < high {
+		if mid := (low + high) / 2; list[mid].base > addr {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	if low == 0 || addr-list[low-1].base >= list[low-1].size {
 		return nil
 	}
-	return list[i]
+	return list[low-1]
 }
 
 var errUnmapped = errors.New("nothing is allocated there")

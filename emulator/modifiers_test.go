@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/binary"
+	"math"
 	"math/big"
 	"testing"
 )
@@ -130,5 +131,28 @@ func TestHalvesAreRoundedToEven(t *testing.T) {
 	}
 	if fromHalf(0x3c00) != 1 || fromHalf(0x3c01) != 1+1.0/1024 || fromHalf(1) != 0x1p-24 || fromHalf(0x7bff) != 65504 || toHalf(65520) != 0x7c00 {
 		t.Error("f16 is not what it is")
+	}
+}
+
+// All of f16, and what lies between two of them.
+func TestHalf(t *testing.T) {
+	for h := range uint16(0x7c00) {
+		want := math.Ldexp(float64(h&1023), -24)
+		if e := int(h >> 10); e > 0 {
+			want = math.Ldexp(float64(h&1023)+1024, e-25)
+		}
+		next := math.Ldexp(1, max(int(h>>10), 1)-25)
+		for _, sign := range []uint16{0, 1 << 15} {
+			x := math.Copysign(want, 1-2*float64(sign>>15))
+			if fromHalf(h|sign) != x || toHalf(x) != h|sign {
+				t.Fatalf("0x%x is %g, and back 0x%x; want %g", h|sign, fromHalf(h|sign), toHalf(x), x)
+			}
+			side := math.Copysign(next, x)
+			for by, up := range map[float64]uint16{0.49: 0, 0.5: h & 1, 0.51: 1} {
+				if got := toHalf(x + by*side); got != h+up|sign {
+					t.Fatalf("%g is 0x%x, want 0x%x", x+by*side, got, h+up|sign)
+				}
+			}
+		}
 	}
 }

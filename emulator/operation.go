@@ -28,6 +28,8 @@ type operation struct {
 	exec    bool // a comparison that writes EXEC as well
 
 	saturated *operation // integers: what CLAMP makes of it
+
+	quick func(i *instr) func(*wave, *instr) // a quicker way for these operands, or nil; see quicken
 }
 
 // operations lists what is supported, by mnemonic.
@@ -47,6 +49,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 		}
 	}
 	saturateOps(all)
+	quicken(all, vectorUnit())
 	return all
 })
 
@@ -95,5 +98,10 @@ func (op *operation) bind(i *instr) {
 		i.run = runModified
 	case op.lane != nil:
 		i.run = runLanes
+	}
+	if op.quick != nil && !i.careful {
+		if run := op.quick(i); run != nil {
+			i.run = run
+		}
 	}
 }

@@ -5,7 +5,9 @@ import "sync/atomic"
 // Work-groups run on several cores, and nothing keeps their kernels from
 // touching the same memory. Each word of global memory is therefore loaded and
 // stored atomically: what a racing kernel sees is one of the values that were
-// there, as on a GPU, and the emulator itself has no data race.
+// there, as on a GPU, and the emulator itself has no data race. On the vector unit
+// of amd64 whole words are moved by MOVL, which is atomic where they are aligned, and
+// a store ends with a fence, which XCHG, as Go has it, would be for each word.
 
 // loadShared loads n bytes of global memory: 1, 2 or a multiple of 4.
 func loadShared(data []byte, off, n uint64, v *[4]uint32) {

@@ -280,7 +280,20 @@ func carries() map[string]*operation {
 				}
 				return v ^ bit(i.src[n].neg)<<(f.bits-1)
 			}
-			old, r0, r1 := w.mask(i.dst2), vec{}, vec{}
+			old := w.mask(i.dst2)
+			den, num := lo[1], lo[2]
+			if f.bits == 64 {
+				den, num = hi[1], hi[2]
+			}
+			if !i.src[0].neg && f.ordinaryLanes(den, num, mask) {
+				merge(&w.v[i.dst%vregs], lo[0], mask)
+				if f.bits == 64 {
+					merge(&w.v[(i.dst+1)%vregs], hi[0], mask)
+				}
+				w.setMask(i.dst2, old&^mask)
+				return
+			}
+			r0, r1 := vec{}, vec{}
 			var out uint64
 			for l := range r0 {
 				v, c := divScale(f, read(0, l), read(1, l), read(2, l))

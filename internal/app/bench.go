@@ -85,7 +85,7 @@ func (a *App) Bench(ctx context.Context, o BenchOptions) error {
 	}
 	defer os.RemoveAll(b.tmp)
 	for _, measure := range []func(context.Context) error{
-		b.verbs, b.workspace, b.tree, b.many, b.bundle, b.mac, b.components, b.graph,
+		b.verbs, b.workspace, b.tree, b.many, b.bundle, b.mac, b.emulator, b.components, b.graph,
 	} {
 		if err := measure(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -130,6 +130,10 @@ const benchNotes = `
 - *Lower bound*: the larger of the longest chain of needs, each component measured alone with all cores,
   and the processor time of the whole build divided by the cores.
 - *Warm*: every file of the tree is looked at and none is read.
+- *Emulator*: kernels for gfx942, at -O3. *Start to result*: the code object read and loaded, buffers allocated and
+  filled, launched on all cores, and the results copied. *Beside MGPUSim*: the same code object and arguments on its
+  functional emulator, equal results, launches alone, one core each; compiled with -ffp-contract=off, for it rounds
+  fused multiply-adds twice.
 `
 
 // wanted reports whether a row was asked for.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -35,3 +36,6 @@ func fileSystem(_ context.Context, dir string) string {
 
 // PeakMemory is 0: macOS tells nobody about a process that still runs.
 func PeakMemory(int) int64 { return 0 }
+
+// ResetPeak fails: macOS has nothing like it.
+func ResetPeak() (int64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,182 @@
+#include "textflag.h"
+#include "loops_amd64.h"
+
+// Operations on 64 bits: a pair of registers, the lower words first, the upper
+// words 256 bytes behind them. Eight lanes lie in two registers, lanes 0, 1, 4
+// and 5 in the first, the others in the second.
+
+#define PAIR(P, A, B) \
+	VMOVDQU (P)(AX*1), Y8; \
+	VMOVDQU 256(P)(AX*1), Y9; \
+	VPUNPCKLDQ Y9, Y8, A; \
+	VPUNPCKHDQ Y9, Y8, B
+
+// SINGLE is one register, extended with zeros; PRE must be ZERO.
+#define SINGLE(P, A, B) \
+	VMOVDQU (P)(AX*1), Y8; \
+	VPUNPCKLDQ Y10, Y8, A; \
+	VPUNPCKHDQ Y10, Y8, B
+#define ZERO VPXOR Y10, Y10, Y10
+
+#define A64 PAIR(SI, Y0, Y1)
+#define B64 PAIR(DX, Y2, Y3)
+#define C64 PAIR(CX, Y4, Y5)
+#define A32 SINGLE(SI, Y0, Y1)
+#define B32 SINGLE(DX, Y2, Y3)
+
+#define STORE64 \
+	VSHUFPS $0x88, Y1, Y0, Y8; \
+	VSHUFPS $0xdd, Y1, Y0, Y9; \
+	VMOVDQU Y8, (DI)(AX*1); \
+	VMOVDQU Y9, 256(DI)(AX*1)
+
+#define WIDE(NAME, PRE, LOADA, LOADB, LOADC, BODY) \
+	BEGIN(NAME); \
+	PRE; \
+next: \
+	LOADA; \
+	LOADB; \
+	LOADC; \
+	BODY; \
+	STORE64; \
+	ADDQ $32, AX; \
+	CMPQ AX, BX; \
+	JB next; \
+	VZEROUPPER; \
+	RET
+
+#define LOW6 ZERO; VPCMPEQD Y15, Y15, Y15; VPSRLQ $58, Y15, Y14
+#define LOW3 ZERO; VPCMPEQD Y15, Y15, Y15; VPSRLQ $61, Y15, Y14
+#define SHIFTS VPAND Y14, Y0, Y0; VPAND Y14, Y1, Y1
+#define SHL64 SHIFTS; VPSLLVQ Y0, Y2, Y0; VPSLLVQ Y1, Y3, Y1
+#define SHR64 SHIFTS; VPSRLVQ Y0, Y2, Y0; VPSRLVQ Y1, Y3, Y1
+// A negative number is shifted upside down.
+#define SAR64 SHIFTS; VPCMPGTQ Y2, Y10, Y6; VPCMPGTQ Y3, Y10, Y7; VPXOR Y6, Y2, Y2; VPXOR Y7, Y3, Y3; \
+	VPSRLVQ Y0, Y2, Y0; VPSRLVQ Y1, Y3, Y1; VPXOR Y6, Y0, Y0; VPXOR Y7, Y1, Y1
+#define SHLADD64 VPAND Y14, Y2, Y2; VPAND Y14, Y3, Y3; VPSLLVQ Y2, Y0, Y0; VPSLLVQ Y3, Y1, Y1; VPADDQ Y4, Y0, Y0; VPADDQ Y5, Y1, Y1
+#define DADD VADDPD Y2, Y0, Y0; VADDPD Y3, Y1, Y1
+#define DMUL VMULPD Y2, Y0, Y0; VMULPD Y3, Y1, Y1
+#define DFMA VFMADD213PD Y4, Y2, Y0; VFMADD213PD Y5, Y3, Y1
+#define DMIN2(A, B) VMINPD B, A, Y6; VMINPD A, B, Y7; VORPD Y7, Y6, Y6; DNUMBER(A, B)
+#define DMAX2(A, B) VMAXPD B, A, Y6; VMAXPD A, B, Y7; VANDPD Y7, Y6, Y6; DNUMBER(A, B)
+#define DNUMBER(A, B) VCMPPD $3, B, B, Y7; VBLENDVPD Y7, A, Y6, Y6; VCMPPD $3, A, A, Y7; VBLENDVPD Y7, B, Y6, A
+#define DMIN DMIN2(Y0, Y2); DMIN2(Y1, Y3)
+#define DMAX DMAX2(Y0, Y2); DMAX2(Y1, Y3)
+#define DRCP VDIVPD Y0, Y14, Y0; VDIVPD Y1, Y14, Y1
+#define DSQRT VSQRTPD Y0, Y0; VSQRTPD Y1, Y1
+#define DRSQ DSQRT; DRCP
+#define DRNDNE VROUNDPD $8, Y0, Y0; VROUNDPD $8, Y1, Y1
+#define DFLOOR VROUNDPD $9, Y0, Y0; VROUNDPD $9, Y1, Y1
+#define DCEIL VROUNDPD $10, Y0, Y0; VROUNDPD $10, Y1, Y1
+#define DTRUNC VROUNDPD $11, Y0, Y0; VROUNDPD $11, Y1, Y1
+
+WIDE(·loopMove64, NONE, A64, NONE, NONE, NONE)
+WIDE(·loopShl64, LOW6, A32, B64, NONE, SHL64)
+WIDE(·loopShr64, LOW6, A32, B64, NONE, SHR64)
+WIDE(·loopSar64, LOW6, A32, B64, NONE, SAR64)
+WIDE(·loopShlAdd64, LOW3, A64, B32, C64, SHLADD64)
+WIDE(·loopDAdd, NONE, A64, B64, NONE, DADD)
+WIDE(·loopDMul, NONE, A64, B64, NONE, DMUL)
+WIDE(·loopDFMA, NONE, A64, B64, C64, DFMA)
+WIDE(·loopDMin, NONE, A64, B64, NONE, DMIN)
+WIDE(·loopDMax, NONE, A64, B64, NONE, DMAX)
+WIDE(·loopDRcp, ONED, A64, NONE, NONE, DRCP)
+WIDE(·loopDSqrt, NONE, A64, NONE, NONE, DSQRT)
+WIDE(·loopDRsq, ONED, A64, NONE, NONE, DRSQ)
+WIDE(·loopDRndne, NONE, A64, NONE, NONE, DRNDNE)
+WIDE(·loopDFloor, NONE, A64, NONE, NONE, DFLOOR)
+WIDE(·loopDCeil, NONE, A64, NONE, NONE, DCEIL)
+WIDE(·loopDTrunc, NONE, A64, NONE, NONE, DTRUNC)
+
+// Conversions: lanes 0 to 3 and 4 to 7 of Y8 become lanes 0, 1, 4, 5 and 2, 3, 6, 7.
+#define HALVES VMOVDQU (SI)(AX*1), Y8; VPERMQ $0xd8, Y8, Y8; VEXTRACTI128 $1, Y8, X1
+#define FROM32 HALVES; VCVTPS2PD X8, Y0; VCVTPS2PD X1, Y1
+#define FROMI32 HALVES; VCVTDQ2PD X8, Y0; VCVTDQ2PD X1, Y1
+#define TO32 VCVTPD2PSY Y0, X0; VCVTPD2PSY Y1, X1; VINSERTF128 $1, X1, Y0, Y0; VPERMQ $0xd8, Y0, Y0
+WIDE(·loopDFromF, NONE, FROM32, NONE, NONE, NONE)
+WIDE(·loopDFromI, NONE, FROMI32, NONE, NONE, NONE)
+
+BEGIN(·loopFFromD)
+next:
+	A64
+	TO32
+	END
+
+// Comparisons of pairs: func(a, b *vec) uint64.
+#define COMPARE64(NAME, PRE, BODY) \
+TEXT NAME(SB), NOSPLIT, $0-24; \
+	MOVQ a+0(FP), SI; \
+	MOVQ b+8(FP), DX; \
+	XORQ AX, AX; \
+	XORQ R10, R10; \
+	PRE; \
+next: \
+	A64; \
+	B64; \
+	BODY; \
+	VSHUFPS $0xdd, Y1, Y0, Y0; \
+	VMOVMSKPS Y0, R9; \
+	SHLQ $56, R9; \
+	SHRQ $8, R10; \
+	ORQ R9, R10; \
+	ADDQ $32, AX; \
+	CMPQ AX, $256; \
+	JB next; \
+	MOVQ R10, ret+16(FP); \
+	VZEROUPPER; \
+	RET
+
+#define DLT VCMPPD $0x11, Y2, Y0, Y0; VCMPPD $0x11, Y3, Y1, Y1
+#define DLE VCMPPD $0x12, Y2, Y0, Y0; VCMPPD $0x12, Y3, Y1, Y1
+#define DEQ VCMPPD $0, Y2, Y0, Y0; VCMPPD $0, Y3, Y1, Y1
+#define LLT VPCMPGTQ Y0, Y2, Y0; VPCMPGTQ Y1, Y3, Y1
+#define LEQ VPCMPEQQ Y2, Y0, Y0; VPCMPEQQ Y3, Y1, Y1
+#define SIGN64 VPCMPEQD Y15, Y15, Y15; VPSLLQ $63, Y15, Y14
+#define ULLT VPXOR Y14, Y0, Y0; VPXOR Y14, Y1, Y1; VPXOR Y14, Y2, Y2; VPXOR Y14, Y3, Y3; LLT
+
+COMPARE64(·compareDLT, NONE, DLT)
+COMPARE64(·compareDLE, NONE, DLE)
+COMPARE64(·compareDEQ, NONE, DEQ)
+COMPARE64(·compareLLT, NONE, LLT)
+COMPARE64(·compareLEQ, NONE, LEQ)
+COMPARE64(·compareULLT, SIGN64, ULLT)
+
+// func loopMulAdd64(d, a, b, c *vec) (out uint64): products of 32 bits and a sum of
+// 64, with its carry.
+TEXT ·loopMulAdd64(SB), NOSPLIT, $0-40
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), CX
+	XORQ AX, AX
+	XORQ R10, R10
+	VPXOR Y10, Y10, Y10
+next:
+	A32
+	B32
+	C64
+	VPMULUDQ Y2, Y0, Y2
+	VPMULUDQ Y3, Y1, Y3
+	VPADDQ Y4, Y2, Y0
+	VPADDQ Y5, Y3, Y1
+	// As ADDC.
+	VPAND Y4, Y2, Y6
+	VPOR Y4, Y2, Y7
+	VPANDN Y7, Y0, Y7
+	VPOR Y7, Y6, Y6
+	VPAND Y5, Y3, Y7
+	VPOR Y5, Y3, Y8
+	VPANDN Y8, Y1, Y8
+	VPOR Y8, Y7, Y7
+	VSHUFPS $0xdd, Y7, Y6, Y6
+	VMOVMSKPS Y6, R9
+	SHLQ $56, R9
+	SHRQ $8, R10
+	ORQ R9, R10
+	STORE64
+	ADDQ $32, AX
+	CMPQ AX, $256
+	JB next
+	MOVQ R10, out+32(FP)
+	VZEROUPPER
+	RET

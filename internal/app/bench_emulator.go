@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/bench"
+	"github.com/stonemason-hip/stonemason/internal/bench/emubench"
+)
+
+// What the emulator is asked for.
+const (
+	emulatorRate    = 20e6      // wave instructions a second on one core
+	emulatorScale   = 1.8       // two cores against one
+	emulatorPeer    = 10        // times MGPUSim
+	emulatorMemory  = 100e6     // bytes beside the buffers
+	emulatorBuffers = 256 << 20 // bytes of the buffers of that launch
+	emulatorRuns    = 7
+)
+
+// emulator measures kernels on the CPU.
+func (b *benches) emulator(ctx context.Context) error {
+	rates := []string{"integer", "f32", "f64", "reduce"}
+	row := func(text string) string { return "emulator: " + text }
+	saxpy, memory := row("saxpy of 1048576 elements, start to result"), row(fmt.Sprintf("peak memory of a launch beside its %d MiB of buffers", emulatorBuffers>>20))
+	rate := func(kernel string) string { return row(kernel + " kernel on one core") }
+	scale := func(kernel string) string { return row(kernel + " kernel, two cores against one") }
+	beside := func(kernel string) string { return row(kernel + " kernel beside MGPUSim") }
+	peers := []string{"integer", "f32", "saxpy"}
+	all := []string{saxpy, memory}
+	for _, kernel := range append(rates, peers...) {
+		all = append(all, rate(kernel), scale(kernel), beside(kernel))
+	}
+	if !slices.ContainsFunc(all, b.wanted) {
+		return nil
+	}
+	if b.builder.Machine.LLVM == nil {
+		return errors.New("no LLVM to compile kernels with")
+	}
+	dir := filepath.Join(b.tmp, "emulator")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	clang := filepath.Join(b.builder.Machine.LLVM.BinDir, "clang++")
+	code, err := emubench.Compile(ctx, clang, dir, true)
+	if err != nil {
+		return err
+	}
+	plain, err := emubench.Compile(ctx, clang, dir, false)
+	if err != nil {
+		return err
+	}
+	jobs := map[string]emubench.Job{"reduce": emubench.Reduce(code, 64, 600), "saxpy": emubench.Saxpy(plain, 1<<18)}
+	for _, kernel := range []string{"integer", "f32", "f64"} {
+		jobs[kernel] = emubench.Loop(code, kernel, 64, 8000)
+	}
+	for _, kernel := range rates {
+		if err := b.emulatorRate(ctx, rate(kernel), jobs[kernel]); err != nil {
+			return err
+		}
+		if err := b.emulatorScale(ctx, scale(kernel), jobs[kernel]); err != nil {
+			return err
+		}
+	}
+	million := emubench.Saxpy(code, 1<<20)
+	if b.wanted(saxpy) {
+		fmt.Fprintf(b.app.Err, "measuring: %s\n", saxpy)
+		r := bench.Result{Case: bench.Case{What: saxpy, Bound: bench.Bound{Most: 100 * time.Millisecond}}}
+		for range emulatorRuns {
+			_, whole, err := million.Run(ctx, 0)
+			if err != nil {
+				return err
+			}
+			r.Ours = append(r.Ours, whole)
+		}
+		b.add(r.Row())
+	}
+	if b.wanted(memory) && runtime.GOOS == "linux" {
+		if err := b.emulatorMemory(ctx, memory, emubench.Saxpy(code, emulatorBuffers/8)); err != nil {
+			return err
+		}
+	}
+	return b.emulatorPeer(ctx, dir, peers, beside, func(kernel string) emubench.Job {
+		if j, ok := map[string]emubench.Job{"integer": emubench.Loop(plain, "integer", 16, 500), "f32": emubench.Loop(plain, "f32", 16, 500)}[kernel]; ok {
+			return j
+		}
+		return jobs[kernel]
+	})
+}
+
+func (b *benches) add(row bench.Row) {
+	fmt.Fprintf(b.app.Err, "  %s, %s %s\n", row.Ours, row.Alternative, row.Met)
+	b.rows = append(b.rows, row)
+}
+
+// launchTimes runs a job several times on so many cores, in turns with others.
+func launchTimes(ctx context.Context, j emubench.Job, cores ...int) (times map[int][]float64, instructions int64, err error) {
+	times = map[int][]float64{}
+	result := ""
+	for range emulatorRuns {
+		for _, n := range cores {
+			r, _, err := j.Run(ctx, n)
+			switch {
+			case err != nil:
+				return nil, 0, err
+			case result != "" && r.Result != result:
+				return nil, 0, fmt.Errorf("kernel %s has another result each time", j.Kernel)
+			}
+			result, instructions, times[n] = r.Result, r.Instructions, append(times[n], r.Seconds[0])
+		}
+	}
+	return times, instructions, nil
+}
+
+func middle(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// millions writes rates in wave instructions a second.
+func millions(instructions int64, times []float64) string {
+	n := float64(instructions) / 1e6
+	return fmt.Sprintf("%.3g M wave instructions/s (%.3g–%.3g)", n/middle(times), n/slices.Max(times), n/slices.Min(times))
+}
+
+func (b *benches) emulatorRate(ctx context.Context, what string, j emubench.Job) error {
+	if !b.wanted(what) {
+		return nil
+	}
+	fmt.Fprintf(b.app.Err, "measuring: %s\n", what)
+	times, n, err := launchTimes(ctx, j, 1)
+	if err != nil {
+		return err
+	}
+	row := bench.Row{What: what, Ours: millions(n, times[1]), Alternative: "-", Runs: emulatorRuns}
+	if j.Kernel == "integer" || j.Kernel == "f32" {
+		row.Bound, row.Met = fmt.Sprintf("≥ %d M/s", int(emulatorRate/1e6)), bench.Of(float64(n)/middle(times[1]) >= emulatorRate)
+	}
+	b.add(row)
+	return nil
+}
+
+func (b *benches) emulatorScale(ctx context.Context, what string, j emubench.Job) error {
+	if !b.wanted(what) || runtime.NumCPU() < 2 {
+		return nil
+	}
+	fmt.Fprintf(b.app.Err, "measuring: %s\n", what)
+	times, _, err := launchTimes(ctx, j, 2, 1)
+	if err != nil {
+		return err
+	}
+	ratio := middle(times[1]) / middle(times[2])
+	b.add(bench.Row{
+		What: what, Ours: fmt.Sprintf("%.2f× as fast, %.3g ms", ratio, middle(times[2])*1e3), Alternative: fmt.Sprintf("%.3g ms on one core", middle(times[1])*1e3),
+		Bound: fmt.Sprintf("≥ %g×", emulatorScale), Met: bench.Of(ratio >= emulatorScale), Runs: emulatorRuns,
+	})
+	return nil
+}
+
+func (b *benches) emulatorMemory(ctx context.Context, what string, j emubench.Job) error {
+	fmt.Fprintf(b.app.Err, "measuring: %s\n", what)
+	debug.FreeOSMemory()
+	before, err := bench.ResetPeak()
+	if err != nil {
+		return err
+	}
+	own := int64(0) // what the job itself keeps of the results
+	for _, p := range j.Pointers {
+		if p.Result {
+			own += int64(len(p.Data))
+		}
+	}
+	if _, _, err := j.Run(ctx, 0); err != nil {
+		return err
+	}
+	most := bench.PeakMemory(os.Getpid()) - before - emulatorBuffers - own
+	b.add(bench.Row{
+		What: what, Ours: fmt.Sprintf("%.0f MB", float64(most)/1e6), Alternative: "-", Bound: fmt.Sprintf("≤ %d MB", int(emulatorMemory/1e6)),
+		Met: bench.Of(float64(most) <= emulatorMemory), Runs: 1,
+	})
+	return nil
+}
+
+// emulatorPeer runs the kernels that MGPUSim can run there and here, in turns, on
+// one core each.
+func (b *benches) emulatorPeer(ctx context.Context, dir string, kernels []string, what func(string) string, job func(string) emubench.Job) error {
+	if !slices.ContainsFunc(kernels, func(k string) bool { return b.wanted(what(k)) }) {
+		return nil
+	}
+	fmt.Fprintln(b.app.Err, "building MGPUSim")
+	peer, err := emubench.BuildPeer(ctx, b.project.Root, dir)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Fprintf(b.app.Err, "  left out: %v\n", err)
+		return nil
+	}
+	for _, kernel := range kernels {
+		name := what(kernel)
+		if !b.wanted(name) {
+			continue
+		}
+		fmt.Fprintf(b.app.Err, "measuring: %s\n", name)
+		const runs = 3
+		var ours, theirs []float64
+		var instructions int64
+		j := job(kernel)
+		for range runs {
+			r, _, err := j.Run(ctx, 1)
+			if err != nil {
+				return err
+			}
+			p, err := peer.Run(ctx, j)
+			switch {
+			case err != nil:
+				return err
+			case p.Result != r.Result:
+				return fmt.Errorf("kernel %s has another result there", kernel)
+			}
+			instructions, ours, theirs = r.Instructions, append(ours, r.Seconds...), append(theirs, p.Seconds...)
+		}
+		ratio := middle(theirs) / middle(ours)
+		b.add(bench.Row{
+			What: name, Ours: fmt.Sprintf("%s, %.0f× as fast", millions(instructions, ours), ratio), Alternative: millions(instructions, theirs) + ", MGPUSim " + peer.Version,
+			Bound: fmt.Sprintf("≥ %d×", emulatorPeer), Met: bench.Of(ratio >= emulatorPeer), Runs: runs,
+		})
+	}
+	return nil
+}
