@@ -27,7 +27,7 @@ func sampleGPUs() []string {
 // sample is a program that nobody here wrote, run unchanged: its own host code sets its
 // kernels' arguments, and its own check decides.
 type sample struct {
-	application
+	program
 	args []string // that make it small enough, where it has any
 	// says is what it prints when its results are right: by its own comparison, or, where
 	// it has none (printed), the numbers that its formula gives.
@@ -40,8 +40,11 @@ type sample struct {
 	module    string // a second source, compiled to a code object beside the program
 }
 
+// rocm is one of github.com/ROCm/rocm-examples.
 func rocm(dir, says string, args ...string) sample {
-	return sample{application: rocmExample(dir), args: args, says: says}
+	up := strings.Repeat("../", strings.Count(dir, "/")+1)
+	return sample{program: program{dir: "rocm-examples/" + dir, sources: []string{"main.hip"}, includes: []string{up + "Common", up + "External"}, flags: []string{"-std=c++17"}},
+		args: args, says: says}
 }
 
 // passed is what most of rocm-examples print behind their own comparison.
@@ -70,12 +73,13 @@ func library(s sample) sample {
 	return s
 }
 
+// old is one of github.com/ROCm/HIP-Examples.
 func old(dir, source, says string, args ...string) sample {
-	a := hipExample(dir, source)
+	p := program{dir: "HIP-Examples/" + dir, sources: []string{source}, includes: []string{".", "..", "../include"}}
 	if strings.Contains(dir, "Applications") {
-		a.includes = append(a.includes, "../include/HIPUtil")
+		p.includes = append(p.includes, "../include/HIPUtil")
 	}
-	return sample{application: a, args: args, says: says}
+	return sample{program: p, args: args, says: says}
 }
 
 func samples() []sample {
@@ -152,7 +156,7 @@ func TestSamples(t *testing.T) {
 	runtime := t.TempDir()
 	tool(t, project, host(), filepath.Join(bundle, "lib", "llvm", "bin", "clang++"), "-w", "-D__HIP_PLATFORM_AMD__", "-isystem", filepath.Join(bundle, "include"),
 		"-O1", "-fPIC", "-shared", filepath.Join(project, "internal", "e2e", "testdata", "emulated", "runtime.cpp"), "-o", filepath.Join(runtime, "libamdhip64.so"))
-	own := sample{application: application{dir: "emulated", sources: []string{"own.hip"}}, says: `^lane 3\nlane 3\nright\n$`}
+	own := sample{program: program{dir: "emulated", sources: []string{"own.hip"}}, says: `^lane 3\nlane 3\nright\n$`}
 	t.Run("own", func(t *testing.T) {
 		s := &sampling{bundle: bundle, runtime: runtime}
 		row, ok := s.try(t, own, filepath.Join(project, "internal", "e2e", "testdata", "emulated"))

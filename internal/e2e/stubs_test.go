@@ -249,7 +249,7 @@ func (s *stubs) findPackage(t *testing.T) {
 			name := "use_" + l.Name + "_" + language
 			s.runs(t, filepath.Join(dir, "linux", name), l)
 			if s.arm != s.linux {
-				s.runs(t, filepath.Join(dir, "arm", name), l, emulated...)
+				s.runs(t, filepath.Join(dir, "arm", name), l, qemu...)
 			}
 			if used := dylibs(t, filepath.Join(dir, "mac", name)); !slices.Contains(used, stub.DarwinName(l)) {
 				t.Errorf("%s for a Mac is linked with %q, want %s", name, used, stub.DarwinName(l))
@@ -289,8 +289,8 @@ int main() {
 	}
 }
 
-// emulated runs a program for Linux on ARM64, with the distribution's libraries.
-var emulated = []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"}
+// qemu runs a program for Linux on ARM64, with the distribution's libraries.
+var qemu = []string{"qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"}
 
 // runs checks what the program of a library prints, and that each call that it
 // makes of the library is traced, and only when that is wished.
