@@ -22,6 +22,14 @@ type gridBarrier struct {
 	known   clockView // of a launch that is checked
 }
 
+// The argument hidden_multigrid_sync_arg points to what the device libraries count in
+// at barriers of the whole grid, from gfx942 and RDNA 3 on, and of several grids: mg_info
+// in ockl/src/cg.cl of ROCm's device libraries. A launch here is a grid alone.
+const (
+	gridInfoSize   = 48
+	gridInfoGroups = 40 // num_wg: uint32
+)
+
 // globalSyncOps are its operations. Its semaphores are not there: LLVM offers them,
 // and nothing uses them.
 func globalSyncOps() map[string]*operation {

@@ -47,6 +47,7 @@ type launch struct {
 	kernarg *region
 	packet  *region // the dispatch packet
 	printf  *region // the buffer of printf, where the kernel has one
+	grids   *region // what a barrier of the whole grid counts in, where the kernel has one
 	host    *host   // nil where the kernel has no hostcalls
 	clock   clock
 	watch   *watcher // of a launch that is checked
@@ -277,6 +278,12 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 			binary.LittleEndian.PutUint32(l.printf.data[4:], printfBufferSize)
 			put(l.printf.base)
 		}
+	case "hidden_multigrid_sync_arg":
+		if l.grids, err = l.module.dev.mem.alloc(gridInfoSize, "state of the grid's barrier", true); err == nil {
+			l.grids.quiet = true
+			binary.LittleEndian.PutUint32(l.grids.data[gridInfoGroups:], uint32(l.grid.count()))
+			put(l.grids.base)
+		}
 	case "hidden_heap_v1":
 		var heap *region
 		if heap, err = l.module.dev.heapState(); err == nil {
@@ -297,7 +304,7 @@ func (l *launch) needHost() (err error) {
 }
 
 func (l *launch) release() {
-	list := []*region{l.kernarg, l.packet, l.printf}
+	list := []*region{l.kernarg, l.packet, l.printf, l.grids}
 	if l.host != nil {
 		list = append(list, l.host.buffer)
 	}

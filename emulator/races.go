@@ -138,10 +138,21 @@ type ownMemory struct {
 	sync  map[uint64]clockView
 }
 
-// check looks at the accesses of an instruction before it runs.
-func (k *watcher) check(w *wave, i *instr, n *notes, list []touch) {
+// run looks at the accesses of an instruction and runs it, with no other wave's in
+// between: or a load would see what another wave stored of which it was not known yet.
+func (k *watcher) run(w *wave, i *instr, n *notes, list []touch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if w.state == running {
+		k.check(w, i, n, list)
+	}
+	if w.state == running {
+		i.run(w, i)
+	}
+}
+
+// check looks at the accesses of an instruction before it runs.
+func (k *watcher) check(w *wave, i *instr, n *notes, list []touch) {
 	id := w.id()
 	c := k.clock(id)
 	k.stamp++

@@ -262,9 +262,8 @@ func (w *wave) stepWatched(turn int64) {
 			w.tally(i, note, list)
 		}
 		if len(list) > 0 && l.opts.Check&(CheckInit|CheckRace) != 0 {
-			l.watch.check(w, i, note, list)
-		}
-		if w.state == running {
+			l.watch.run(w, i, note, list)
+		} else if w.state == running {
 			i.run(w, i)
 		}
 		if w.state != running {

@@ -18,6 +18,7 @@ import (
 )
 
 const talking = `#include <cassert>
+#include <hip/hip_cooperative_groups.h>
 #include <hip/hip_runtime.h>
 extern "C" __global__ void talk(const char *name) {
   if (threadIdx.x % 5 == 0) printf("%s %d.%d: %.3f\n", name, blockIdx.x, threadIdx.x, threadIdx.x / 8.0);
@@ -31,6 +32,17 @@ extern "C" __global__ void heap(int *out, int n) {
   for (int k = 0; k < n / 4; k++) s += p[k];
   out[i] = s;
   free(p);
+}
+// Each round reads what another work-group wrote in the round before.
+extern "C" __global__ void rounds(int *a, int *b, int n) {
+  auto grid = cooperative_groups::this_grid();
+  int i = grid.thread_rank(), all = grid.size();
+  for (int k = 0; k < n; k++) {
+    b[i] = a[(i + blockDim.x) % all] + 1;
+    grid.sync();
+    int *t = a; a = b; b = t;
+  }
+  if (!grid.is_valid()) a[i] = -1;
 }
 extern "C" __global__ void check(int n) { assert((int)threadIdx.x < n); }
 `
@@ -109,6 +121,19 @@ func emulate(t *testing.T, bundle string) {
 					if got := int(binary.LittleEndian.Uint32(b[4*i:])); got != i*words+words*(words-1)/2 {
 						t.Fatalf("%d bytes for work-item %d: %d", n, i, got)
 					}
+				}
+			}
+			one, a := memory(4 * 3 * 128)
+			two, _ := memory(4 * 3 * 128)
+			for i := range 3 * 128 {
+				binary.LittleEndian.PutUint32(a[4*i:], uint32(1000*i))
+			}
+			if err := launch("rounds", one, two, number(10)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 * 128 {
+				if got, want := int(binary.LittleEndian.Uint32(a[4*i:])), 1000*((i+10*128)%(3*128))+10; got != want {
+					t.Fatalf("after ten barriers of the grid work-item %d has %d, want %d", i, got, want)
 				}
 			}
 			var fault *gpu.Fault
