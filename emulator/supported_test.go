@@ -28,6 +28,33 @@ func TestOperationsAreOfTheTables(t *testing.T) {
 	if len(strange) > 0 {
 		t.Errorf("not in the tables: %s", strings.Join(strange, " "))
 	}
+	gfx9 := map[string]bool{}
+	for _, processor := range []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"} {
+		list, err := isa.OpsOf(processor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := 0
+		for _, name := range list {
+			if operations()[name] != nil {
+				run++
+			}
+			if !strings.HasPrefix(processor, "gfx1") {
+				gfx9[name] = true
+			}
+		}
+		t.Logf("%s: %d of %d", processor, run, len(list))
+		if run*10 < len(list)*9 {
+			t.Errorf("%s: only %d of %d operations run", processor, run, len(list))
+		}
+	}
+	all := len(gfx9)
+	for name := range gfx9 {
+		if operations()[name] == nil {
+			delete(gfx9, name)
+		}
+	}
+	t.Logf("GFX9: %d of %d", len(gfx9), all)
 	var missing []string
 	for _, name := range names {
 		if name != "" && operations()[name] == nil {

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -342,4 +343,32 @@ func Ops() ([]string, error) {
 		return nil, err
 	}
 	return t.names, nil
+}
+
+// OpsOf returns the names of the operations that a processor of the table has, in
+// waves of either size, in no order.
+func OpsOf(processor string) ([]string, error) {
+	t, err := load()
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for c, column := range t.columns {
+		if column.processor != processor {
+			continue
+		}
+		for _, byNumber := range column.family.rows {
+			for _, rows := range byNumber {
+				for _, r := range rows {
+					if r.targets>>c&1 != 0 {
+						names[t.names[r.op]] = true
+					}
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("isa table: it has no processor %q", processor)
+	}
+	return slices.Collect(maps.Keys(names)), nil
 }
