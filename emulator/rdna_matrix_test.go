@@ -100,6 +100,7 @@ func TestTiles(t *testing.T) {
 			size, flags := 32, []string(nil)
 			if wide {
 				size, flags = 64, []string{"-mwavefrontsize64"}
+				cases = append(cases, wideTiles(arch)...)
 			}
 			m := loadHIP(t, arch, "-O1", tileSource(cases, arch, wide), flags...)
 			for n, c := range cases {
@@ -108,6 +109,19 @@ func TestTiles(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// wideTiles are those that waves of 64 lanes alone have: a register holds the
+// indices of more of them.
+func wideTiles(arch string) []tileCase {
+	if arch != "gfx1201" {
+		return nil
+	}
+	return []tileCase{
+		{"v_swmmac_f32_16x16x32_f16", 32, "f16", 4, 8, 8, "f32", "index_key:2"}, {"v_swmmac_f16_16x16x32_f16", 32, "f16", 4, 8, 4, "f16", "index_key:3"},
+		{"v_swmmac_f32_16x16x32_fp8_fp8", 32, "fp8", 2, 4, 8, "f32", "index_key:3"}, {"v_swmmac_i32_16x16x32_iu8", 32, "iu8", 2, 4, 8, "i32", "index_key:2 neg_lo:[1,1,0]"},
+		{"v_swmmac_i32_16x16x64_iu4", 64, "iu4", 2, 4, 8, "i32", "index_key:1 neg_lo:[1,1,0]"},
 	}
 }
 
@@ -150,12 +164,12 @@ func testTile(t *testing.T, m *Module, arch string, size, number int, c tileCase
 				A[row][group*2*perA+e*2+first], A[row][group*2*perA+e*2+second] = x, y
 			}
 			parts := 16 / perA // of 32 bits
-			if strings.HasPrefix(c.modifier, "index_key:1") {
-				idx <<= 32 / parts
-			} else if parts > 1 {
-				idx |= 0x5a5a5a5a << (32 / parts)
+			key := 0
+			if _, v, ok := strings.Cut(c.modifier, "index_key:"); ok {
+				key = int(v[0] - '0')
 			}
-			le.PutUint32(index[4*l:], idx)
+			width := 32 / parts
+			le.PutUint32(index[4*l:], idx<<(key*width)|0x5a5a5a5a&^((1<<width-1)<<(key*width)))
 		default:
 			for e := 0; e < perA && group*perA < c.k; e++ {
 				A[row][group*perA+e] = chance()

@@ -95,7 +95,7 @@ func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, erro
 	for i, f := range list {
 		rows[i] = row{index: f.row, mnemonic: f.mnemonic, format: format{size: f.size}}
 	}
-	if err := l.learnBits(ctx, e, list, rows); err != nil {
+	if err := learnBits(ctx, l.narrow, e, list, rows); err != nil {
 		return nil, err
 	}
 	if err := l.learnLow(ctx, e, list, classes); err != nil {
@@ -112,14 +112,30 @@ func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, erro
 	if err != nil {
 		return nil, err
 	}
+	wide := make([]row, len(list))
+	var asked []*found
+	var there []row
+	for _, t := range twins {
+		if t != nil {
+			asked = append(asked, t)
+			there = append(there, row{index: t.row, mnemonic: t.mnemonic, format: format{size: t.size}})
+		}
+	}
+	if err := learnBits(ctx, l.wide, e, asked, there); err != nil { // index_key of SWMMAC has more there
+		return nil, err
+	}
+	for i, t := range twins {
+		if t != nil {
+			wide[i], there = there[0], there[1:]
+		}
+	}
 	out := &learned{}
 	for i, f := range list {
 		rows[i].operands = operands(e, f, twins[i], classes[f.row], types[i])
 		out.rows = append(out.rows, rows[i])
 		if twins[i] != nil {
-			wide := rows[i]
-			wide.mnemonic = twins[i].mnemonic
-			out.wide = append(out.wide, wide)
+			wide[i].operands = rows[i].operands
+			out.wide = append(out.wide, wide[i])
 		}
 	}
 	return out, nil
@@ -379,8 +395,12 @@ func (l *learner) twins(ctx context.Context, e *layout.Encoding, list []*found) 
 	return twins, nil
 }
 
-// learnBits flips every bit that is neither opcode nor operand.
-func (l *learner) learnBits(ctx context.Context, e *layout.Encoding, list []*found, rows []row) error {
+// learnBits flips every bit that is neither opcode nor operand, and asks about the
+// instructions in waves of one size.
+func learnBits(ctx context.Context, llvm *oracle.Disassembler, e *layout.Encoding, list []*found, rows []row) error {
+	if len(list) == 0 {
+		return nil
+	}
 	var probes [][]uint32
 	type flip struct {
 		row int
@@ -401,7 +421,7 @@ func (l *learner) learnBits(ctx context.Context, e *layout.Encoding, list []*fou
 			}
 		}
 	}
-	answers, err := l.narrow.Ask(ctx, probes)
+	answers, err := llvm.Ask(ctx, probes)
 	if err != nil {
 		return err
 	}
