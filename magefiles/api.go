@@ -20,7 +20,7 @@ func (API) Import(ctx context.Context, library string, headers, symbols, version
 	}))
 }
 
-// Diff compares two descriptions and says what an application would notice.
-func (API) Diff(ctx context.Context, from, to string) error {
-	return door(app.New().APIDiff(ctx, from, to))
+// Diff compares two descriptions and says what an application would notice; with -protocol also what a remote protocol would.
+func (API) Diff(ctx context.Context, from, to string, protocol *bool) error {
+	return door(app.New().APIDiff(ctx, from, to, value(protocol)))
 }

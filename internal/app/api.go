@@ -225,8 +225,8 @@ func unsaid(library string, err error) error {
 }
 
 // APIDiff compares two descriptions, files or names of libraries of the project,
-// and says what an application would notice.
-func (a *App) APIDiff(ctx context.Context, from, to string) error {
+// and says what an application would notice, and with protocol what a remote protocol would.
+func (a *App) APIDiff(ctx context.Context, from, to string, protocol bool) error {
 	var libs [2]*api.Library
 	for i, file := range []string{from, to} {
 		l, err := a.description(file)
@@ -241,6 +241,11 @@ func (a *App) APIDiff(ctx context.Context, from, to string) error {
 	}
 	if len(changes) > 0 {
 		fmt.Fprintln(a.Out, summary(changes))
+	}
+	if protocol {
+		for _, fact := range api.CompareFacts(libs[0], libs[1]) {
+			fmt.Fprintln(a.Out, "protocol:", fact)
+		}
 	}
 	if api.Breaks(changes) {
 		return exit.Withf(exit.Verify, "lib%s %s does not take the place of %s for applications that are built already", libs[1].Name, libs[1].Version, libs[0].Version)
