@@ -159,18 +159,24 @@ func (d *Device) Load(data []byte) (*Module, error) {
 	if err := m.relocate(); err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
+	if err := m.pointManaged(); err != nil {
+		return nil, fmt.Errorf("code object: %w", err)
+	}
 	return m, m.decode()
 }
 
 // Object returns the code object that was loaded.
 func (m *Module) Object() *codeobj.Object { return m.obj }
 
-// Symbol returns address and size of a variable (__device__, __constant__).
+// Symbol returns address and size of a variable (__device__, __constant__,
+// __managed__).
 func (m *Module) Symbol(name string) (Pointer, uint64, error) {
-	for _, s := range m.obj.Symbols {
-		if s.Name == name && s.Defined() && s.Type == codeobj.SymbolObject {
-			return Pointer(m.image.base + s.Value - m.low), s.Size, nil
-		}
+	s, ok := m.variable(name + managedSuffix)
+	if !ok {
+		s, ok = m.variable(name)
+	}
+	if ok {
+		return Pointer(m.image.base + s.Value - m.low), s.Size, nil
 	}
 	return 0, 0, fmt.Errorf("no variable %q in the code object", name)
 }
