@@ -125,7 +125,7 @@ func resultOf16(name string) bool {
 	if !ok {
 		return false
 	}
-	for _, other := range []string{"cmp", "pk_", "cvt_pk", "pack_", "fma_mix", "mad_mix", "dot2", "sad_"} {
+	for _, other := range []string{"cmp", "pk_", "cvt_pk", "pack_", "fma_mix", "mad_mix", "dot2", "sad_", "qsad_", "mqsad_"} {
 		if strings.HasPrefix(rest, other) {
 			return false
 		}

@@ -102,6 +102,11 @@ func TestRDNAIntegers(t *testing.T) {
 		{off("v_mov_b32_dpp v11, v10 row_share:5 row_mask:0xf bank_mask:0xf bound_ctrl:1"), func(_, _, _, s, _ uint32) uint32 { return 0 }},
 		{off("v_mov_b32_dpp v11, v10 dpp8:[7,7,7,7,7,7,7,7] fi:1"), func(_, _, _, s, _ uint32) uint32 { return s }},
 		{off("v_mov_b32_dpp v11, v10 dpp8:[7,7,7,7,7,7,7,7]"), func(_, _, _, s, _ uint32) uint32 { return 0 }},
+		// A name that ends in u16 is not always a result of 16 bits.
+		{"v_mov_b32 v10, %1; v_mov_b32 v11, %2; v_mov_b32 v12, 0; v_mov_b32 v13, 0; v_qsad_pk_u16_u8 v[14:15], v[10:11], 0, v[12:13]; v_mov_b32 %0, v15", func(x, y, _, _, _ uint32) uint32 {
+			b := func(n int) uint32 { return uint32((uint64(x)|uint64(y)<<32)>>(8*n)) & 255 }
+			return b(2) + b(3) + b(4) + b(5) | (b(3)+b(4)+b(5)+b(6))<<16
+		}},
 		{"v_mad_u32_u16 %0, %1, %2, %3", func(x, y, z, _, _ uint32) uint32 { return (x&0xffff)*(y&0xffff) + z }},
 		{"v_add_nc_i32 %0, %1, %2 clamp", func(x, y, _, _, _ uint32) uint32 {
 			return limit(int64(int32(x))+int64(int32(y)), math.MinInt32, math.MaxInt32)
