@@ -24,6 +24,9 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 	if o.GPU == "" {
 		o.GPU = "gfx942"
 	}
+	if strings.HasPrefix(o.GPU, "gfx1") { // what functions of a wave give is compared for 64 lanes
+		o.Flags = strings.TrimSpace(o.Flags + " -mwavefrontsize64")
+	}
 	work, err := os.MkdirTemp("", "stonemason-library-")
 	if err != nil {
 		return err
@@ -60,7 +63,7 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	library := append(devicelib.OCML(), devicelib.OCKL()...)
+	library, others := devicelib.Within(o.GPU, append(devicelib.OCML(), devicelib.OCKL()...))
 	if dev, mod, err = load("library", devicelib.ExactSource(library), "-nogpuinc -Wno-everything"); err != nil {
 		return err
 	}
@@ -68,7 +71,11 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 	if err != nil {
 		return stopped(ctx, err)
 	}
-	return a.tellLibrary(dev.Target().String(), rows, append(verdicts, more...))
+	err = a.tellLibrary(dev.Target().String(), rows, append(verdicts, more...))
+	if len(others) > 0 {
+		fmt.Fprintf(a.Out, "Not compared: %s, which need all 64 lanes of a wave where %s reaches 32.\n", strings.Join(others, ", "), o.GPU)
+	}
+	return err
 }
 
 func (a *App) tellLibrary(target string, rows []devicelib.Row, verdicts []devicelib.Verdict) error {

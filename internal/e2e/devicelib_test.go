@@ -34,10 +34,12 @@ func TestDeviceLibrary(t *testing.T) {
 			t.Errorf("functions of %s that nobody tries, and that are not left out: %s", library, strings.Join(missing, " "))
 		}
 	}
-	out := tool(t, project, os.Environ(), therock, "kernel:library", "-gpu=gfx942")
-	if !strings.Contains(out, " 0 beyond or failed.") || !strings.Contains(out, " have it, 0 do not.") {
-		t.Error(out)
+	for _, gpu := range []string{"gfx942", "gfx1100"} {
+		out := tool(t, project, os.Environ(), therock, "kernel:library", "-gpu="+gpu)
+		if !strings.Contains(out, " 0 beyond or failed.") || !strings.Contains(out, " have it, 0 do not.") {
+			t.Error(out)
+		}
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		t.Log(strings.Join(lines[max(0, len(lines)-3):], "\n"))
 	}
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	t.Log(strings.Join(lines[max(0, len(lines)-2):], "\n"))
 }
