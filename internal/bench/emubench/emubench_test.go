@@ -105,7 +105,7 @@ func TestPeer(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	for script, want := range map[string]string{
-		"echo 'Opcode 4 is not implemented' >&2; echo more >&2; exit 2": "kernel f32: exit status 2: Opcode 4 is not implemented",
+		"echo 'opcode 4 of VOP2 is unknown' >&2; echo more >&2; exit 2": "kernel f32: exit status 2: opcode 4 of VOP2 is unknown",
 		"echo '{}'": "0 times of 1 runs", "echo no": "invalid character",
 	} {
 		if _, err := peer(script).Run(t.Context(), j); err == nil || !strings.Contains(err.Error(), want) {
