@@ -161,8 +161,8 @@ func (CI) Matrix(ctx context.Context, host, gpus, preset *string) error {
 type Patch mg.Namespace
 
 // New makes a patch out of an edited copy of a component's source.
-func (Patch) New(ctx context.Context, component, edited, title string, why, upstream *string) error {
-	return door(app.New().PatchNew(ctx, app.PatchOptions{Component: component, Edited: edited, Title: title, Why: value(why), Upstream: value(upstream)}))
+func (Patch) New(ctx context.Context, component, edited, title string, why, upstream, channel, provider *string) error {
+	return door(app.New().PatchNew(ctx, app.PatchOptions{Wishes: siteWishes(component, channel, nil, provider), Component: component, Edited: edited, Title: title, Why: value(why), Upstream: value(upstream)}))
 }
 
 // Step runs one step of a component again, in the folder that a failed build left.

@@ -32,11 +32,14 @@ func (a *App) Clean(ctx context.Context, o CleanOptions) error {
 		if err != nil {
 			return err
 		}
-		ours, err := a.emptyStore(dir, func() (*store.Store, error) { return a.store(p) })
+		// First of all: where it is refused, nothing goes.
+		emptied, err := a.emptyStore(ctx, dir, func() (*store.Store, error) { return a.store(p) })
+		for _, dir := range emptied {
+			fmt.Fprintf(a.Out, "removed %s\n", relative(p.Root, dir))
+		}
 		if err != nil {
 			return err
 		}
-		dirs = append(dirs, ours...)
 	}
 	for _, dir := range dirs {
 		if _, err := os.Lstat(dir); err != nil {

@@ -244,9 +244,10 @@ func ago(now, then time.Time) string {
 	}
 }
 
-// emptyStore lists the folders of the store that clean removes. It is refused
-// for a folder that is no store, and while another process uses it.
-func (a *App) emptyStore(dir string, open func() (*store.Store, error)) ([]string, error) {
+// emptyStore empties the store in a folder, and lists the folders in which there
+// was something. It is refused for a folder that is no store, and while another
+// process uses it.
+func (a *App) emptyStore(ctx context.Context, dir string, open func() (*store.Store, error)) ([]string, error) {
 	// To open a store would make one of any folder: look first.
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		if _, err := os.Stat(filepath.Join(dir, "version")); err != nil {
@@ -257,19 +258,9 @@ func (a *App) emptyStore(dir string, open func() (*store.Store, error)) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Close(); err != nil { // its own session is none
-		return nil, err
-	}
-	sessions, err := s.Sessions()
+	emptied, err := s.Empty(ctx)
 	if err != nil {
-		return nil, err
+		return emptied, fmt.Errorf("clean: %w", err)
 	}
-	if len(sessions) > 0 {
-		return nil, exit.Withf(exit.Failure, "clean: the store %s is in use by %s: wait for it", s.Root(), sessions[0])
-	}
-	var dirs []string
-	for _, name := range []string{"objects", "actions", "sources", "checkouts", "work", "apt", "roots", "quarantine", "tmp", "leases", "locks"} {
-		dirs = append(dirs, filepath.Join(s.Root(), name))
-	}
-	return dirs, nil
+	return emptied, s.Close() // its own session
 }

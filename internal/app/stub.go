@@ -42,11 +42,18 @@ func (a *App) APIStub(ctx context.Context, libraries, out string) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
-	if err := stub.Write(ctx, out, files); err != nil {
-		return err
+	replaced, err := stub.Replace(ctx, out, files)
+	if err != nil {
+		return fmt.Errorf("api:stub: %w", err)
 	}
 	for _, l := range libs {
 		fmt.Fprintf(a.Out, "stub of lib%s %s: %d functions\n", l.Name, l.Version, len(l.Functions))
+	}
+	if n := len(replaced.Removed); n > 0 {
+		fmt.Fprintf(a.Out, "removed %s of stubs that are no longer named\n", plural(n, "file", "files"))
+	}
+	for _, name := range replaced.Kept {
+		a.note("%s was changed since it was written: it stays", filepath.Join(out, filepath.FromSlash(name)))
 	}
 	fmt.Fprintf(a.Out, "wrote %d files to %s: build them with cmake\n", len(files), out)
 	return nil
@@ -60,6 +67,9 @@ func replaceable(dir string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("api:stub: %w", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, stub.Listed)); err == nil {
+		return nil // one that was stopped half-way has nothing else yet
 	}
 	refused := fmt.Errorf("api:stub: %s holds something else than generated stubs: name a new folder", dir)
 	f, err := os.Open(filepath.Join(dir, "CMakeLists.txt"))

@@ -117,7 +117,7 @@ func (f *Fetcher) download(ctx context.Context, req Request, prefix string) (fet
 				// Not the mirror's fault: a full disk, a store without permission.
 				return fetched{}, fmt.Errorf("fetch %s: %w", req.Name, err)
 			}
-			if !fail.again || attempt > f.retries {
+			if !fail.again || attempt > f.patient.Retries {
 				failed.Mirrors = append(failed.Mirrors, &MirrorError{URL: shown, Attempts: attempt, Err: fail.err})
 				f.event(Event{Kind: EventNext, Name: req.Name, URL: shown, Attempt: attempt, Err: fail.err})
 				break
@@ -187,7 +187,7 @@ func (f *Fetcher) attempt(ctx context.Context, req Request, raw, prefix string, 
 		if g.err != nil {
 			err = g.err
 		} else if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
-			err = tryAgain("%w for %v", errStalled, g.stall)
+			err = tryAgain("%w for %v", errStalled, g.pace.Stall)
 		} else if err != nil {
 			err = classify(err)
 		}
@@ -315,7 +315,7 @@ type guard struct {
 	req     Request
 	url     *url.URL
 	number  int
-	stall   time.Duration
+	pace    pace
 	timer   *time.Timer
 	first   bool
 	err     error // why the guard ended the attempt
@@ -326,8 +326,8 @@ type guard struct {
 }
 
 func (f *Fetcher) newGuard(cancel context.CancelCauseFunc, req Request, u *url.URL, number int) *guard {
-	g := &guard{fetcher: f, req: req, url: u, number: number, stall: f.stall, first: true, hash: sha256.New()}
-	g.timer = time.AfterFunc(g.stall, func() { cancel(errStalled) })
+	g := &guard{fetcher: f, req: req, url: u, number: number, pace: pace{Patience: f.patient}, first: true, hash: sha256.New()}
+	g.timer = time.AfterFunc(g.pace.Stall, func() { cancel(errStalled) })
 	return g
 }
 
@@ -359,7 +359,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.timer.Reset(g.stall)
+	g.timer.Reset(g.pace.Stall)
 	if err := g.judge(resp); err != nil {
 		resp.Body.Close()
 		return nil, g.fail(err)
@@ -423,9 +423,17 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	if room := g.fetcher.most(g.req) - g.n + 1; int64(len(p)) > room {
 		p = p[:max(room, 1)]
 	}
+	// The time between two calls is this machine's: the disk's, most often.
+	began := time.Now()
+	g.timer.Reset(g.pace.Stall)
 	n, err := b.body.Read(p)
+	g.timer.Stop()
+	if err == nil {
+		if slow := g.pace.slow(n, time.Since(began)); slow != nil {
+			return n, g.fail(slow)
+		}
+	}
 	if n > 0 {
-		g.timer.Reset(g.stall)
 		g.n += int64(n)
 		g.hash.Write(p[:n])
 		if len(g.head) < 512 {

@@ -22,7 +22,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,20 +62,8 @@ type Event struct {
 	Err     error         // EventRetry, EventNext
 }
 
-// The environment variables for networks that need more patience than the
-// defaults have, or less. RetriesVariable is a number, 0 for never again;
-// StallVariable a duration such as "90s".
-const (
-	RetriesVariable = "STONEMASON_FETCH_RETRIES"
-	StallVariable   = "STONEMASON_FETCH_TIMEOUT"
-)
-
-// Defaults of a Fetcher.
-const (
-	DefaultRetries      = 3
-	DefaultStallTimeout = 30 * time.Second
-	DefaultMaxLearn     = 8 << 30
-)
+// DefaultMaxLearn bounds what Learn takes.
+const DefaultMaxLearn = 8 << 30
 
 // Fetcher downloads into one store. Its fields must not change once it is used;
 // its methods may be called from many goroutines.
@@ -92,6 +79,10 @@ type Fetcher struct {
 	// StallTimeout ends an attempt in which no byte arrives for that long; 0
 	// means what StallVariable says, else DefaultStallTimeout.
 	StallTimeout time.Duration
+	// Rate ends an attempt in which fewer bytes a second arrive, over a stretch
+	// of StallTimeout; 0 means what RateVariable says, else DefaultRate; a
+	// negative number takes any rate.
+	Rate int64
 	// MaxLearn bounds what Learn takes; 0 means DefaultMaxLearn.
 	MaxLearn int64
 	// Transport carries the requests; nil means NewTransport().
@@ -101,8 +92,7 @@ type Fetcher struct {
 
 	once      sync.Once
 	transport http.RoundTripper
-	retries   int
-	stall     time.Duration
+	patient   Patience
 	setupErr  error
 	mu        sync.Mutex // guards calls of Progress, and what follows
 	flights   map[string]*flight
@@ -115,37 +105,11 @@ func (f *Fetcher) setup() error {
 		if f.transport == nil {
 			f.transport, f.setupErr = NewTransport()
 		}
-		f.setupErr = errors.Join(f.setupErr, f.patience())
+		var err error
+		f.patient, err = f.patience()
+		f.setupErr = errors.Join(f.setupErr, err)
 	})
 	return f.setupErr
-}
-
-// patience settles how often and how long the network is waited for.
-func (f *Fetcher) patience() error {
-	f.retries, f.stall = f.Retries, f.StallTimeout
-	if text := os.Getenv(RetriesVariable); f.retries == 0 && text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 100 {
-			return fmt.Errorf("%s: found %q, expected a number from 0 to 100", RetriesVariable, text)
-		}
-		if f.retries = n; n == 0 {
-			f.retries = -1
-		}
-	}
-	if f.retries == 0 {
-		f.retries = DefaultRetries
-	}
-	if text := os.Getenv(StallVariable); f.stall <= 0 && text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return fmt.Errorf("%s: found %q, expected a duration such as 30s", StallVariable, text)
-		}
-		f.stall = d
-	}
-	if f.stall <= 0 {
-		f.stall = DefaultStallTimeout
-	}
-	return nil
 }
 
 func (f *Fetcher) event(e Event) {
@@ -279,11 +243,13 @@ func (f *Fetcher) GetAll(ctx context.Context, reqs []Request, parallel int) (map
 	var group errgroup.Group
 	group.SetLimit(max(1, parallel))
 	byName := make(map[string]string, len(reqs))
-	for i, req := range reqs {
+	for _, req := range reqs { // before the first begins: none is left running
 		if was, ok := byName[req.Name]; ok && was != req.SHA256 {
 			return nil, fmt.Errorf("fetch: two different files are named %s", req.Name)
 		}
 		byName[req.Name] = req.SHA256
+	}
+	for i, req := range reqs {
 		group.Go(func() error {
 			paths[i], errs[i] = f.Get(ctx, req)
 			return nil

@@ -276,6 +276,80 @@ func TestASlowMirrorIsWaitedFor(t *testing.T) {
 	wantFile(t, f, path)
 }
 
+// A mirror that sends a byte now and then never stalls, and is given up all the
+// same: the next one is asked.
+func TestAMirrorThatTrickles(t *testing.T) {
+	t.Parallel()
+	trickle := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		for i := range 200 {
+			w.Write(body[i : i+1])
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		w.Write(body[200:]) // who waits gets it
+	}
+	f, events := newFetcher(t)
+	f.Retries, f.StallTimeout, f.Rate = 1, 500*time.Millisecond, 1000
+	path, err := f.Get(t.Context(), request(serve(t, trickle), serve(t, good)))
+	check(t, err)
+	wantFile(t, f, path)
+	var said []string
+	for _, e := range *events {
+		if e.Kind == EventRetry || e.Kind == EventNext {
+			said = append(said, fmt.Sprint(e.Kind, " ", e.Err))
+		}
+	}
+	text := strings.Join(said, "\n")
+	if len(said) != 2 || !strings.HasPrefix(said[0], "retry too slow: ") || !strings.HasPrefix(said[1], "next too slow: ") || !strings.Contains(text, ", less than 1000 a second") {
+		t.Errorf("it is said\n%s", text)
+	}
+}
+
+// What counts is the time that the mirror takes: this machine may take longer
+// to write down what came.
+func TestASlowDiskIsNotTheMirrors(t *testing.T) {
+	t.Parallel()
+	f, _ := newFetcher(t)
+	f.Retries, f.StallTimeout, f.Rate = -1, 300*time.Millisecond, 1<<30
+	f.Progress = func(e Event) {
+		if e.Kind == EventProgress && e.Done < e.Total {
+			time.Sleep(2 * f.StallTimeout)
+		}
+	}
+	path, err := f.Get(t.Context(), request(serve(t, good)))
+	check(t, err)
+	wantFile(t, f, path)
+}
+
+func TestPace(t *testing.T) {
+	p := pace{Patience: Patience{Stall: 10 * time.Second, Rate: 100}}
+	for i, c := range []struct {
+		n    int
+		took time.Duration
+		slow bool
+	}{
+		{999, 9 * time.Second, false}, // the stretch goes on
+		{1, time.Second, false},       // as fast as it has to be
+		{999, 10 * time.Second, true},
+		{1 << 20, time.Second, false}, // a new stretch
+		{0, 20 * time.Second, false},  // it was fast before
+		{1999, 20 * time.Second, true},
+	} {
+		if err := p.slow(c.n, c.took); (err != nil) != c.slow {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	p.Rate = 0
+	if err := p.slow(1, time.Hour); err != nil {
+		t.Errorf("any rate is taken: %v", err)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -542,10 +616,14 @@ func TestGetAll(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "fetch two:") || !strings.Contains(err.Error(), "fetch three:") {
 		t.Errorf("got %v, want both failures", err)
 	}
+	f, events := newFetcher(t)
 	clash := request(url)
 	clash.SHA256 = strings.Repeat("2", 64)
 	if _, err := f.GetAll(t.Context(), []Request{request(url), clash}, 2); err == nil {
 		t.Error("two files under one name")
+	}
+	if len(*events) != 0 {
+		t.Errorf("a request was begun: %v", *events)
 	}
 }
 

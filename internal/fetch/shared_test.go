@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Whoever asks for what is being fetched waits for it, and has the same error.
@@ -83,7 +84,10 @@ func TestPatienceFromTheEnvironment(t *testing.T) {
 		retries           int
 	}{
 		{RetriesVariable, "2", "", 2},
-		{RetriesVariable, "0", "", -1},
+		{RetriesVariable, "0", "", 0},
+		{RateVariable, "-1", `STONEMASON_FETCH_RATE: found "-1", expected bytes a second`, 0},
+		{RateVariable, "1kB", "expected bytes a second", 0},
+		{RateVariable, "20000000000", "a number from 0 to 1073741824", 0},
 		{RetriesVariable, "-1", `STONEMASON_FETCH_RETRIES: found "-1", expected a number from 0 to 100`, 0},
 		{StallVariable, "10", `STONEMASON_FETCH_TIMEOUT: found "10", expected a duration such as 30s`, 0},
 		{StallVariable, "-1s", "expected a duration", 0},
@@ -99,9 +103,25 @@ func TestPatienceFromTheEnvironment(t *testing.T) {
 				return
 			}
 			check(t, err)
-			if f.retries != c.retries || f.stall != DefaultStallTimeout {
-				t.Errorf("%d retries, %v", f.retries, f.stall)
+			if want := (Patience{c.retries, DefaultStallTimeout, DefaultRate}); f.patient != want {
+				t.Errorf("%+v, want %+v", f.patient, want)
 			}
 		})
+	}
+	// What the caller says goes before it.
+	t.Setenv(RetriesVariable, "5")
+	t.Setenv(StallVariable, "7s")
+	t.Setenv(RateVariable, "11")
+	for _, c := range []struct {
+		f    *Fetcher
+		want Patience
+	}{
+		{&Fetcher{}, Patience{5, 7 * time.Second, 11}},
+		{&Fetcher{Retries: -1, StallTimeout: time.Minute, Rate: -1}, Patience{0, time.Minute, 0}},
+		{&Fetcher{Retries: 2, Rate: 3}, Patience{2, 7 * time.Second, 3}},
+	} {
+		if got, err := c.f.patience(); err != nil || got != c.want {
+			t.Errorf("%+v, %v, want %+v", got, err, c.want)
+		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/stonemason-hip/stonemason/internal/fetch"
 )
 
 func check(t testing.TB, err error) {
@@ -393,6 +396,64 @@ func TestCancel(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	wantGone(t, gone)
+}
+
+// A server that sends a byte now and then holds nobody for ever: it is given up
+// by the rate that downloads have to have too, and the next address is asked.
+func TestAServerThatTrickles(t *testing.T) {
+	t.Setenv("STONEMASON_FETCH_TIMEOUT", "1s")
+	o := newOrigin(t, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+		for range 200 {
+			if _, err := w.Write([]byte("0")); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}))
+	defer s.Close()
+	_, err := Fetch(t.Context(), Request{URLs: []string{s.URL + "/o.git"}, Commit: o.second, Dest: filepath.Join(t.TempDir(), "d")})
+	if err == nil || !strings.Contains(err.Error(), "Less than 1000 bytes/sec") {
+		t.Errorf("got %v", err)
+	}
+	dest := filepath.Join(t.TempDir(), "d")
+	_, err = Fetch(t.Context(), Request{URLs: []string{s.URL + "/o.git", o.url}, Commit: o.second, Dest: dest})
+	check(t, err)
+	// A setting that is none is an error, not the default.
+	t.Setenv("STONEMASON_FETCH_RATE", "slow")
+	_, err = Fetch(t.Context(), Request{URLs: []string{o.url}, Commit: o.second, Dest: filepath.Join(t.TempDir(), "d")})
+	if err == nil || !strings.Contains(err.Error(), `STONEMASON_FETCH_RATE: found "slow"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What git is told: whole seconds, and a limit also for who takes any rate, for
+// without one git would wait for a server that is silent.
+func TestPatienceOfGit(t *testing.T) {
+	for _, c := range []struct {
+		p    fetch.Patience
+		want string
+	}{
+		{fetch.Patience{Stall: 30 * time.Second, Rate: 1000}, "http.lowSpeedLimit=1000 http.lowSpeedTime=30"},
+		{fetch.Patience{Stall: 1500 * time.Millisecond, Rate: 7}, "http.lowSpeedLimit=7 http.lowSpeedTime=2"},
+		{fetch.Patience{Stall: time.Millisecond}, "http.lowSpeedLimit=1 http.lowSpeedTime=1"},
+	} {
+		var got []string
+		for _, s := range settings(c.p) {
+			if strings.HasPrefix(s, "http.lowSpeed") {
+				got = append(got, s)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %v", c.p, got)
+		}
+	}
 }
 
 func TestReachable(t *testing.T) {

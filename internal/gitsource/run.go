@@ -37,7 +37,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // settings are given on each command line, where nothing overrides them.
-func settings() []string {
+func settings(p fetch.Patience) []string {
 	var argv []string
 	for _, s := range []string{
 		"safe.directory=*", // a cache that another user made is checked by its ids
@@ -47,8 +47,10 @@ func settings() []string {
 		"core.autocrlf=false", "core.eol=lf", "core.symlinks=true", "core.fileMode=true",
 		"core.protectHFS=true", "core.protectNTFS=true", "core.precomposeUnicode=false",
 		"advice.detachedHead=false", "gc.auto=0", "maintenance.auto=false", "credential.helper=", "http.followRedirects=initial",
-		// A server that sends less than 1 kB/s for half a minute is given up.
-		"http.lowSpeedLimit=1000", "http.lowSpeedTime=30",
+		// A server that is slower is given up, as for downloads; one that sends
+		// nothing always. Git takes whole seconds.
+		fmt.Sprintf("http.lowSpeedLimit=%d", max(p.Rate, 1)),
+		fmt.Sprintf("http.lowSpeedTime=%d", max((p.Stall+time.Second-1)/time.Second, 1)),
 		"submodule.recurse=false", "fetch.recurseSubmodules=false",
 	} {
 		argv = append(argv, "-c", s)
@@ -87,7 +89,11 @@ func proxies() []string {
 // git runs one command and returns its output. Git starts helpers (for http,
 // for packs), so it gets a process group that is killed as one.
 func (g *runner) git(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append(settings(), args...)...)
+	patience, err := fetch.EnvironmentPatience()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "git", append(settings(patience), args...)...)
 	cmd.Env = g.environment()
 	if cmd.Dir = g.home; g.work != "" {
 		cmd.Dir = g.work
@@ -101,7 +107,7 @@ func (g *runner) git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case err == nil:
 		return stdout.Bytes(), nil

@@ -103,10 +103,27 @@ func Resolve(a Access) (Policy, error) {
 	}
 	var p Policy
 	for _, one := range at {
-		p.places = append(p.places, one)
+		// A folder that is shown brings its links along, and bubblewrap makes
+		// none where something is: python3 beside python3.12 in one bin.
+		if one.kind != link || around(at, one.path) == hide {
+			p.places = append(p.places, one)
+		}
 	}
 	slices.SortFunc(p.places, func(a, b place) int { return strings.Compare(a.path, b.path) })
 	return p, nil
+}
+
+// around is what is done to the innermost place that holds a path, hide where
+// there is none.
+func around(at map[string]place, path string) kind {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if p, ok := at[dir]; ok && p.kind != link {
+			return p.kind
+		}
+		if dir == "/" {
+			return hide
+		}
+	}
 }
 
 // system are the folders without which no program runs.
@@ -168,16 +185,31 @@ func below(path, dir string) bool {
 // it is installed in (/home/me/.local for /home/me/.local/bin/cmake), or its
 // folder alone where that is no bin, or where the prefix would be a home.
 // Symbolic links are followed first, as programs do that look for their files.
+// Python's virtual environments are looked for by the name instead, so those on
+// the way are readable too.
 func Program(path string, homes []string) []string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return []string{path}
 	}
+	private := func(prefix string) bool { // all of a home, or of the machine
+		return prefix == "/" || slices.ContainsFunc(homes, func(h string) bool { return below(h, prefix) })
+	}
 	dir := filepath.Dir(real)
 	if base := filepath.Base(dir); base == "bin" || base == "sbin" || base == "shims" {
-		if prefix := filepath.Dir(dir); prefix != "/" && !slices.ContainsFunc(homes, func(h string) bool { return below(h, prefix) }) {
+		if prefix := filepath.Dir(dir); !private(prefix) {
 			dir = prefix
 		}
 	}
-	return []string{path, dir}
+	all := []string{path, dir}
+	links, _, _ := trace(path) // an error would have been one above
+	for _, l := range links {
+		// https://docs.python.org/3/library/site.html: pyvenv.cfg lies beside
+		// the program or a folder above it.
+		prefix := filepath.Dir(filepath.Dir(l.path))
+		if _, err := os.Stat(filepath.Join(prefix, "pyvenv.cfg")); err == nil && !private(prefix) && !slices.Contains(all, prefix) {
+			all = append(all, prefix)
+		}
+	}
+	return all
 }

@@ -64,6 +64,19 @@ var behaviours = map[string]func(w http.ResponseWriter, r *http.Request, file []
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	},
+	// trickle sends a byte now and then.
+	"trickle": func(w http.ResponseWriter, r *http.Request, file []byte, arg string, n int) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(file)))
+		for i := range file {
+			w.Write(file[i : i+1])
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	},
 	// silent takes the request and never answers.
 	"silent": func(w http.ResponseWriter, r *http.Request, file []byte, arg string, n int) { <-r.Context().Done() },
 	// page sends the login page of a proxy, with status 200 and as long as the

@@ -42,6 +42,47 @@ func TestNotWritable(t *testing.T) {
 	}
 }
 
+// A folder of the store that is a disk of its own cannot be renamed away: it is
+// emptied where it is.
+func TestEmptyOfAnotherDisk(t *testing.T) {
+	if out, err := apart(t, "mounted"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// mounted empties a store whose objects lie on another file system.
+func mounted(root string) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	s, err := Open(root)
+	if err != nil {
+		return err
+	}
+	objects := filepath.Join(root, "objects")
+	if err := unix.Mount("tmpfs", objects, "tmpfs", 0, "size=1m"); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	for _, file := range []string{"objects/aa/x/tree/bin/tool", "sources/sha256/x"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(root, file), []byte("x"), 0o644); err != nil {
+			return err
+		}
+	}
+	dirs, err := s.Empty(context.Background())
+	if err != nil || len(dirs) != 2 {
+		return fmt.Errorf("emptied %v: %w", dirs, err)
+	}
+	for _, dir := range []string{"objects", "sources", "tmp"} {
+		if left, err := os.ReadDir(filepath.Join(root, dir)); err != nil || len(left) > 0 {
+			return fmt.Errorf("%s holds %v: %w", dir, left, err)
+		}
+	}
+	return nil
+}
+
 // apart runs the other process in a mount namespace of its own. Where that is
 // not allowed, nothing is run: the other half of each test needs none.
 func apart(t *testing.T, what string) ([]byte, error) {
@@ -103,6 +144,8 @@ func otherHere(what string, args []string) error {
 		return fill(args[0], "nr_inodes=400,size=1m", crowdInodes)
 	case "read-only":
 		return readOnly(args[0])
+	case "mounted":
+		return mounted(args[0])
 	case "full-limit":
 		return limited(args[0])
 	}

@@ -23,7 +23,9 @@ import (
 // to which it appends a content before it looks whether that is there. A lease
 // is appended under a shared lock of leaseLock; eviction reads all leases and
 // renames what goes away under the exclusive one. So a content is either gone
-// when it is looked for, or it stays until its last reader has ended.
+// when it is looked for, or it stays until its last reader has ended. Sessions
+// begin under the shared lock too: for downloads, and for who empties the store,
+// it counts that there is one.
 
 // leaseLock is the name of the lock between taking leases and evicting.
 const leaseLock = "leases"
@@ -97,6 +99,11 @@ func (s *Store) begin() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return s.fail("cannot begin a session", err)
 	}
+	gate, err := lockFile(context.Background(), filepath.Join(s.root, "locks", leaseLock), unix.LOCK_SH)
+	if err != nil {
+		return s.fail("cannot begin a session", err)
+	}
+	defer gate.Close()
 	sweepLeases(dir)
 	for {
 		// Another name each time: who was about to remove the last one must not
@@ -223,14 +230,19 @@ func parseLease(id string, data []byte) Session {
 	return x
 }
 
+// ownID is this store's session, "" when there is none.
+func (s *Store) ownID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil {
+		return ""
+	}
+	return s.lease.id
+}
+
 // others lists the live sessions but this store's own.
 func (s *Store) others() ([]Session, error) {
-	s.mu.Lock()
-	own := ""
-	if s.lease != nil {
-		own = s.lease.id
-	}
-	s.mu.Unlock()
+	own := s.ownID()
 	all, err := s.Sessions()
 	var others []Session
 	for _, x := range all {

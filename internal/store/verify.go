@@ -217,6 +217,12 @@ func (s *Store) forgetManifest(c Content) {
 	delete(s.manifests, c)
 }
 
+func (s *Store) forgetManifests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.manifests)
+}
+
 // isolate moves a path into a folder of quarantine, under a name of its own,
 // and writes down why. The thing moves first: that it is gone matters more
 // than what is known about it.
