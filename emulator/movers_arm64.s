@@ -154,6 +154,10 @@ TEXT ·storeWords(SB), NOSPLIT, $0-40
 	MOVD mask+24(FP), R3
 	MOVD count+32(FP), R9
 	CBZ R3, done
+	CMP $1, R9
+	BNE some
+	CMN $1, R3
+	BEQ all
 some:
 	RBIT R3, R4
 	CLZ R4, R4
@@ -172,6 +176,18 @@ word:
 	ANDS R4, R3, R3
 	BNE some
 done:
+	RET
+all:
+	MOVD $64, R4
+next:
+	LDP.P 16(R2), (R5, R6)
+	LDPW.P 8(R1), (R7, R8)
+	ADD R0, R5, R5
+	ADD R0, R6, R6
+	STLRW R7, (R5)
+	STLRW R8, (R6)
+	SUBS $2, R4, R4
+	BNE next
 	RET
 
 // func loadLocal(d *vec, data *byte, at *[64]uint64, mask uint64): as loadWords, for what
