@@ -72,10 +72,10 @@ func TestMovers(t *testing.T) {
 	unit, plain := vectorUnit().move, portable()
 	for n := range 200 {
 		var lo, hi vec
-		first, step := rng.Uint64N(1<<40), uint64(4*rng.IntN(5))
+		first, step, odd := rng.Uint64N(1<<40), uint64(4*rng.IntN(5)), rng.IntN(lanes)
 		for l := range lo {
 			at := first + step*uint64(l)
-			if n%4 == 1 && l == n%lanes {
+			if n%4 == 1 && l == odd {
 				at += rng.Uint64() >> rng.IntN(64)
 			}
 			lo[l], hi[l] = uint32(at), uint32(at>>32)
@@ -86,6 +86,14 @@ func TestMovers(t *testing.T) {
 		badB, apartB := plain.offsets(&b, &lo, &hi, base, limit, step)
 		if a != b || badA != badB || (apartA == 0) != (apartB == 0) {
 			t.Fatalf("%d: bad lanes 0x%x, want 0x%x; apart 0x%x, want 0x%x", n, badA, badB, apartA, apartB)
+		}
+		off, most := 4*rng.Uint32N(1<<14), 4*rng.Uint32N(1<<14)|rng.Uint32()<<31
+		for l := range lo {
+			lo[l] = 4 * rng.Uint32N(1<<rng.IntN(31)) // words: of others one may say that they are bad
+		}
+		badA, badB = unit.local(&a, &lo, off, most), plain.local(&b, &lo, off, most)
+		if a != b || badA != badB {
+			t.Fatalf("%d: bad lanes of local memory 0x%x, want 0x%x", n, badA, badB)
 		}
 	}
 }

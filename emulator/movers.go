@@ -17,16 +17,17 @@ type movers struct {
 	local func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
 	// load moves a word to each lane of the mask, store count words of each, from
 	// registers that follow each other, in the order of the lanes: the last one wins.
-	// Words of global memory must be aligned; each is moved at once.
-	load  func(d *vec, data []byte, at *[lanes]uint64, mask uint64)
-	store func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64)
+	// Words of global memory must be aligned; each is moved at once. What has local in
+	// its name is for memory that the waves of one work-group see, in turns.
+	load, loadLocal   func(d *vec, data []byte, at *[lanes]uint64, mask uint64)
+	store, storeLocal func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64)
 	// publish makes what was stored seen before anything that is loaded later.
 	publish func()
 }
 
 // portable are movers in Go, with atomic words.
 func portable() movers {
-	return movers{
+	mv := movers{
 		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
 			next := uint64(lo[0]) + uint64(hi[0])<<32 + base
 			for l := range at {
@@ -66,4 +67,6 @@ func portable() movers {
 		},
 		publish: func() {},
 	}
+	mv.loadLocal, mv.storeLocal = mv.load, mv.store
+	return mv
 }

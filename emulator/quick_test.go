@@ -184,6 +184,10 @@ func alike(i *instr, a, b *[vregs]vec, r, l int) bool {
 func TestQuick(t *testing.T) {
 	tried := map[string]bool{}
 	rng := rand.New(rand.NewPCG(1, 2))
+	waves := 6
+	if testing.Short() {
+		waves = 2
+	}
 	// What waves of 32 lanes call otherwise, and their masks of one register.
 	narrow := strings.NewReplacer("vcc", "vcc_lo", "s[10:11]", "s10", "s[6:7]", "s6",
 		"v_addc_co_", "v_add_co_ci_", "v_subb_co_", "v_sub_co_ci_", "v_subbrev_co_", "v_subrev_co_ci_")
@@ -208,7 +212,7 @@ func TestQuick(t *testing.T) {
 			}
 			tried[i.inst.Name()] = true
 			plain := slow(i)
-			for range 6 {
+			for range waves {
 				w := randomWave(rng, nil)
 				if small {
 					w.small = true

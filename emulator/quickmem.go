@@ -119,11 +119,11 @@ func (mv movers) quickLocal(i *instr, a access) func(*wave, *instr) {
 			return
 		}
 		if a.store {
-			mv.store(w.group.lds, at, &w.v[reg], e, uint64(count))
+			mv.storeLocal(w.group.lds, at, &w.v[reg], e, uint64(count))
 			return
 		}
 		for k := range count {
-			mv.load(&w.v[reg+k], w.group.lds[4*k:], at, e)
+			mv.loadLocal(&w.v[reg+k], w.group.lds[4*k:], at, e)
 		}
 	}
 }
