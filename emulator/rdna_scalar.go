@@ -105,8 +105,8 @@ func scalarFloats(ops map[string]*operation) {
 		set("add", func(a, b, _ float64) float64 { return a + b })
 		set("sub", func(a, b, _ float64) float64 { return a - b })
 		set("mul", func(a, b, _ float64) float64 { return a * b })
-		set("min_num", pick(math.Min))
-		set("max_num", pick(math.Max))
+		set("min", pick(math.Min))
+		set("max", pick(math.Max))
 		set("minimum", func(a, b, _ float64) float64 { return min(a, b) })
 		set("maximum", func(a, b, _ float64) float64 { return max(a, b) })
 		for name, g := range map[string]func(float64) float64{"ceil": math.Ceil, "floor": math.Floor, "trunc": math.Trunc, "rndne": math.RoundToEven} {

@@ -137,14 +137,14 @@ func lanes(c *corpus, size int) {
 		return u(m) ^ u(m>>32) ^ u(5+bits.OnesCount64(m&(1<<lane-1)))
 	}))
 	// gfx10 and gfx11 stay within 32 lanes.
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane * 5 + 3) % LANES) << 2, v);", wave(func(v []u, lane int) u { return v[(lane*5+3)&last] })).not("gfx1030/64", "gfx1100/64")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane * 5 + 3) % LANES) << 2, v);", wave(func(v []u, lane int) u { return v[(lane*5+3)&last] })).not("gfx10*/64", "gfx11*/64")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_permute(((lane * 5 + 3) % LANES) << 2, v);", func(a, b, o []u) {
 		for g := range 1024 {
 			o[g&^last+(g&last*5+3)&last] = a[g]
 		}
-	}).not("gfx1030/64", "gfx1100/64")
+	}).not("gfx10*/64", "gfx11*/64")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute(((lane & 32) | ((lane * 5 + 3) & 31)) << 2, v);", wave(func(v []u, lane int) u { return v[lane&32|(lane*5+3)&31] }))
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute((lane * 3 + 64) << 2, v);", wave(func(v []u, lane int) u { return v[lane&32|lane*3&31] })).from("gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_bpermute((lane * 3 + 64) << 2, v);", wave(func(v []u, lane int) u { return v[lane&32|lane*3&31] })).from("gfx10*", "gfx10*/64", "gfx11*", "gfx11*/64", "gfx12*")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_ds_swizzle(v, 0x041f);", wave(func(v []u, lane int) u { return v[lane^1] }))
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_mov_dpp(v, 0x1b, 0xf, 0xf, true);", wave(func(v []u, lane int) u { return v[lane^3] }))
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x112, 0xf, 0xf, false);", wave(func(v []u, lane int) u { return pick(lane&15 >= 2, v[max(lane-2, 0)], 7) }))
@@ -168,14 +168,14 @@ func lanes(c *corpus, size int) {
 			half = v[31]
 		}
 		return shifted + row + half
-	})).not(rdna()...)
+	})).not("gfx1*", "gfx1*/64")
 	c.body("lanes", v+"u32 s = v; for (u32 d = LANES / 2; d; d >>= 1) s += __builtin_amdgcn_ds_bpermute((lane ^ d) << 2, s); out[GID] = s;", wave(func(v []u, _ int) u {
 		s := u(0)
 		for _, x := range v {
 			s += x
 		}
 		return s
-	})).not("gfx1030/64", "gfx1100/64")
+	})).not("gfx10*/64", "gfx11*/64")
 	c.body("lanes", v+"u32 r = 0; if (v & 2) r = (u32)BALLOT(true) + __builtin_amdgcn_readfirstlane(v); out[GID] = r;", wave(func(v []u, lane int) u {
 		m, first := u(0), -1
 		for l, x := range v {
@@ -194,37 +194,32 @@ func lanes(c *corpus, size int) {
 	// What RDNA has beside.
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_update_dpp(7, v, 0x155, 0xf, 0xf, false) + 3 * __builtin_amdgcn_update_dpp(7, v, 0x16b, 0x1, 0xf, false);", wave(func(v []u, lane int) u {
 		return v[lane&^15|5] + 3*pick(lane < 16, v[lane^11], 7)
-	})).from(rdna()...)
+	})).from("gfx1*", "gfx1*/64")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_mov_dpp8(v, 0x6f5a31) * 3 - v;", wave(func(v []u, lane int) u {
 		return v[lane&^7|0x6f5a31>>(3*(lane&7))&7]*3 - v[lane]
-	})).from(rdna()...)
+	})).from("gfx1*", "gfx1*/64")
 	c.body("lanes", v+"u32 r = 1; if (v & 4) { r = __builtin_amdgcn_mov_dpp8(v, 0x6f5a31); r += __builtin_amdgcn_permlane16(5, v, 0x13570246, 0xfdb98ace, false, true); } out[GID] = r;", wave(func(v []u, lane int) u {
 		on := func(l int) u { return pick(v[l]&4 != 0, v[l], 0) }
 		row := []int{6, 4, 2, 0, 7, 5, 3, 1, 14, 12, 10, 8, 9, 11, 13, 15}
 		return pick(v[lane]&4 != 0, on(lane&^7|0x6f5a31>>(3*(lane&7))&7)+on(lane&^15|row[lane&15]), 1)
-	})).from(rdna()...)
+	})).from("gfx1*", "gfx1*/64")
 	c.body("lanes", v+"u32 r = 1; if (v & 4) r = __builtin_amdgcn_permlanex16(5, v, 0x13570246, 0xfdb98ace, false, false) + __builtin_amdgcn_permlane16(5, v, 0x76543210, 0xfedcba98, true, false); out[GID] = r;", wave(func(v []u, lane int) u {
 		row := []int{6, 4, 2, 0, 7, 5, 3, 1, 14, 12, 10, 8, 9, 11, 13, 15}
 		at := (lane^16)&^15 | row[lane&15]
 		return pick(v[lane]&4 != 0, pick(v[at]&4 != 0, v[at], 5)+v[lane], 1)
-	})).from(rdna()...)
-	c.body("lanes", v+"out[GID] = __builtin_amdgcn_permlane64(v) - v;", wave(func(v []u, lane int) u { return v[lane^32] - v[lane] })).from("gfx1100/64", "gfx1201/64")
+	})).from("gfx1*", "gfx1*/64")
+	c.body("lanes", v+"out[GID] = __builtin_amdgcn_permlane64(v) - v;", wave(func(v []u, lane int) u { return v[lane^32] - v[lane] })).from("gfx11*/64", "gfx12*/64")
 	c.body("lanes", v+"out[GID] = __builtin_amdgcn_permlane16_var(9, v, b[GID], false, false) - __builtin_amdgcn_permlanex16_var(9, v, b[GID] >> 4, false, false);", func(a, b, o []u) {
 		for g := range 1024 {
 			o[g] = a[g&^15|int(b[g]&15)] - a[(g^16)&^15|int(b[g]>>4&15)]
 		}
-	}).from("gfx1201", "gfx1201/64")
+	}).from("gfx12*", "gfx12*/64")
 	c.body("lanes", v+"u32 r[6] = {v, v + 1, v * 3, v ^ 9, ~v, 7}; u32 k = (u32)__builtin_amdgcn_readfirstlane(v) % 6; r[k] += 5; out[GID] = r[(k + 2) % 6] * 31 + r[k];", wave(func(v []u, lane int) u {
 		x := v[lane]
 		r, k := []u{x, x + 1, x * 3, x ^ 9, ^x, 7}, v[0]%6
 		r[k] += 5
 		return r[(k+2)%6]*31 + r[k]
 	}))
-}
-
-// rdna lists the targets of RDNA, in both sizes of waves.
-func rdna() []string {
-	return []string{"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
 }
 
 // groups is what the waves of a work-group do together.

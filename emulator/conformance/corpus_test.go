@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ type kernel struct {
 	fill func(a, b []byte, rng *rand.Rand)
 	// check compares element by element; it returns what is wrong, or nothing.
 	check func(a, b, out []byte) string
-	only  []string // targets; nil: all
-	never []string // targets, with a level or at all of them, that cannot run it
+	only  []string // patterns of targets; nil: all
+	never []string // patterns of targets, with a level or at all of them, that cannot run it
 }
 
 // prelude gives the kernels what HIP's headers would.
@@ -134,14 +135,18 @@ func (c *corpus) body(class, code string, want func(a, b, out []uint32)) *kernel
 	return k
 }
 
-// from leaves targets out that do not have the instructions.
+// from leaves targets out that do not have the instructions. In a pattern * is
+// anything but /, so that gfx11* is gfx11 in waves of 32 lanes and gfx11*/64 in waves of 64.
 func (k *kernel) from(targets ...string) { k.only = targets }
 
 // not leaves targets out.
 func (k *kernel) not(targets ...string) { k.never = targets }
 
 func (k *kernel) runsOn(target, level string) bool {
-	return (k.only == nil || slices.Contains(k.only, target)) && !slices.Contains(k.never, target) && !slices.Contains(k.never, target+level)
+	among := func(patterns []string, name string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { ok, err := path.Match(p, name); return ok && err == nil })
+	}
+	return (k.only == nil || among(k.only, target)) && !among(k.never, target) && !among(k.never, target+level)
 }
 
 // near compares two values: NaN is as NaN, and zeros are alike only with their sign.

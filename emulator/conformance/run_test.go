@@ -6,41 +6,88 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stonemason-hip/stonemason/emulator"
+	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/emulator/isa/isatest"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
+	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 )
 
-var full = flag.Bool("full", false, "all targets at all levels of optimization, not one level each")
+var full = flag.Bool("full", false, "all targets at all levels of optimization, generic ones on all GPUs that they cover")
 
-// Every kernel on every target, each at one level of optimization, all of which
-// occur; with -full at all five.
+// Every kernel on every target; with -full each at all five levels of optimization, else
+// at one that is another for its neighbours. Without -full processors that have the
+// same instructions as the one before stay out, for which LLVM makes the same code,
+// and code for a generic target runs on the first that it covers alone.
 func TestConformance(t *testing.T) {
 	levels := []string{"-O0", "-O1", "-O2", "-O3", "-Os"}
-	for i, target := range append([]string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"}, rdna()...) {
+	table, err := gpu.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, target := range targets() {
 		processor, narrow := wave(target)
+		if !*full && !distinct(t, processor) {
+			continue
+		}
+		devices := []string{processor}
+		if p, _ := table.Processor(processor); p.Generic() {
+			if devices = p.Covers; !*full {
+				devices = devices[:1]
+			}
+		}
 		c := all(map[bool]int{true: 32, false: 64}[narrow])
 		for j, level := range levels {
-			if !*full && j != i%len(levels) {
+			if !*full && j != at%len(levels) {
 				continue
 			}
-			t.Run(target+level, func(t *testing.T) { c.run(t, target, processor, level) })
+			t.Run(target+level, func(t *testing.T) { c.run(t, target, processor, level, devices...) })
 		}
+		at++
 	}
 }
+
+// distinct reports the processors that no other before them has all instructions of,
+// and generic ones.
+func distinct(t *testing.T, processor string) bool {
+	same, err := isa.Alike(processor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return same[0] == processor || strings.HasSuffix(processor, "-generic")
+}
+
+// targets lists what the kernels are compiled for: all processors of the emulator and
+// generic ones, RDNA's in waves of 32 and of 64 lanes, marked /64.
+func targets() []string {
+	processors, err := isa.Processors()
+	if err != nil {
+		panic(err) // the tests of package isa would show it
+	}
+	var list []string
+	for _, p := range processors {
+		if list = append(list, p); isRDNA(p) {
+			list = append(list, p+"/64")
+		}
+	}
+	return list
+}
+
+func isRDNA(processor string) bool { return strings.HasPrefix(processor, "gfx1") }
 
 // wave takes the name of a target apart: a processor of RDNA has waves of 32 lanes,
 // unless /64 is behind it.
 func wave(target string) (processor string, narrow bool) {
 	processor, wide := strings.CutSuffix(target, "/64")
-	return processor, !wide && slices.Contains(rdna(), target)
+	return processor, !wide && isRDNA(target)
 }
 
-func (c *corpus) run(t *testing.T, target, processor, level string) {
+// run compiles the kernels for a target and runs them on devices.
+func (c *corpus) run(t *testing.T, target, processor, level string, devices ...string) {
 	flags := []string{level, "-ffp-contract=off", "-fwrapv", "-Wno-everything"}
 	if strings.HasSuffix(target, "/64") {
 		flags = append(flags, "-mwavefrontsize64")
@@ -51,7 +98,13 @@ func (c *corpus) run(t *testing.T, target, processor, level string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := emulator.NewDevice(processor)
+	for _, name := range devices {
+		c.runOn(t, name, data, target, level)
+	}
+}
+
+func (c *corpus) runOn(t *testing.T, device string, data []byte, target, level string) {
+	dev, err := emulator.NewDevice(device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +143,8 @@ func (c *corpus) run(t *testing.T, target, processor, level string) {
 		}
 		if wrong != "" {
 			failed++
-			t.Errorf("%s: %s", k.name, strings.TrimSpace(wrong))
+			t.Errorf("%s: %s: %s", device, k.name, strings.TrimSpace(wrong))
 		}
 	}
-	t.Logf("%d of %d kernels", tried-failed, tried)
+	t.Logf("%s: %d of %d kernels", device, tried-failed, tried)
 }

@@ -68,9 +68,9 @@ func manipulation(c *corpus) {
 	expr(c, "bits", "__builtin_clz(x | 1) * 64 + __builtin_ctz(y | 0x80000000)", func(x, y u) u { return u(bits.LeadingZeros32(x|1)*64 + bits.TrailingZeros32(y|1<<31)) })
 	expr(c, "bits", "__builtin_clzll(x | 1) * 64 + __builtin_ctzll(y | 1ull << 63)", func(x, y l) l { return l(bits.LeadingZeros64(x|1)*64 + bits.TrailingZeros64(y|1<<63)) })
 	expr(c, "bits", "__builtin_bitreverse32(x) ^ __builtin_bswap32(y)", func(x, y u) u { return bits.Reverse32(x) ^ bits.ReverseBytes32(y) })
-	// clang 22 at -O0 copies half of a register for gfx1100 (v_mov_b16) and swaps all
+	// clang 22 at -O0 copies half of a register for gfx11 (v_mov_b16) and swaps all
 	// of it (v_perm_b32).
-	expr(c, "bits", "__builtin_bitreverse64(x) ^ __builtin_bswap64(y)", func(x, y l) l { return bits.Reverse64(x) ^ bits.ReverseBytes64(y) }).not("gfx1100-O0", "gfx1100/64-O0")
+	expr(c, "bits", "__builtin_bitreverse64(x) ^ __builtin_bswap64(y)", func(x, y l) l { return bits.Reverse64(x) ^ bits.ReverseBytes64(y) }).not("gfx11*-O0", "gfx11*/64-O0")
 	expr(c, "bits", "__builtin_rotateleft32(x, y)", func(x, y u) u { return bits.RotateLeft32(x, int(y&31)) })
 	expr(c, "bits", "__builtin_rotateright64(x, y)", func(x, y l) l { return bits.RotateLeft64(x, -int(y&63)) })
 	expr(c, "bits", "__builtin_amdgcn_ubfe(x, y & 31, 7) + __builtin_amdgcn_sbfe(x, 3, y & 15)", func(x, y u) u {
@@ -109,7 +109,7 @@ func manipulation(c *corpus) {
 			s += int32(int8(x>>(8*n))) * int32(int8(y>>(8*n)))
 		}
 		return s
-	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1030/64")
+	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4-*", "gfx101[12]", "gfx101[12]/64", "gfx103*", "gfx103*/64", "gfx10-3-*", "gfx10-3-*/64")
 	expr(c, "bits", "(u32)__builtin_amdgcn_sudot4(true, x, false, y, 100, false) ^ (u32)__builtin_amdgcn_sudot8(false, x, true, y, 7, false)", func(x, y u) u {
 		four, eight := int32(100), int32(7)
 		for n := range 4 {
@@ -119,7 +119,7 @@ func manipulation(c *corpus) {
 			eight += int32(x>>(4*n)&15) * (int32(y>>(4*n)<<28) >> 28)
 		}
 		return u(four) ^ u(eight)
-	}).from("gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64")
+	}).from("gfx11*", "gfx11*/64", "gfx12*", "gfx12*/64")
 	expr(c, "bits", "__builtin_amdgcn_udot4(x, y, 100, false) + __builtin_amdgcn_udot8(x, y, 1, false)", func(x, y u) u {
 		s := u(101)
 		for n := range 4 {
@@ -129,7 +129,7 @@ func manipulation(c *corpus) {
 			s += x >> (4 * n) & 15 * (y >> (4 * n) & 15)
 		}
 		return s
-	}).from(append(rdna(), "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950")...)
+	}).from("gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4-*", "gfx101[12]", "gfx101[12]/64", "gfx103*", "gfx103*/64", "gfx10-3-*", "gfx10-3-*/64", "gfx11*", "gfx11*/64", "gfx12*", "gfx12*/64")
 }
 
 // apart sums up how far the parts of two numbers are from each other.

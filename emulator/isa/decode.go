@@ -12,6 +12,7 @@ import (
 
 // Decoder decodes the instructions of one target. It is safe for concurrent use.
 type Decoder struct {
+	name    string
 	target  Target
 	column  column
 	formats []Encoding // by place in the family's layout
@@ -34,19 +35,13 @@ func newDecoder(processor string, wave64 bool) (*Decoder, error) {
 		return nil, err
 	}
 	i := slices.IndexFunc(t.columns, func(c column) bool {
-		return c.processor == processor && (c.wave64 == wave64 || c.family.Generation == 9)
+		return slices.Contains(c.processors, processor) && (c.wave64 == wave64 || c.family.Generation == 9)
 	})
 	if i < 0 {
-		var names []string
-		for _, c := range t.columns {
-			if !slices.Contains(names, c.processor) {
-				names = append(names, c.processor)
-			}
-		}
-		return nil, fmt.Errorf("instructions of %s are not known: those of %s are", processor, strings.Join(names, ", "))
+		return nil, t.unknown(processor)
 	}
 	f := t.columns[i].family
-	d := &Decoder{target: Target(i), column: t.columns[i], rows: make([][]*row, len(f.Encodings))}
+	d := &Decoder{name: processor, target: Target(i), column: t.columns[i], rows: make([][]*row, len(f.Encodings))}
 	for e, rows := range f.rows {
 		enc, ok := encodings()[f.Encodings[e].Name]
 		if !ok {
@@ -66,7 +61,7 @@ func newDecoder(processor string, wave64 bool) (*Decoder, error) {
 }
 
 // Processor returns the name that the decoder was made for.
-func (d *Decoder) Processor() string { return d.column.processor }
+func (d *Decoder) Processor() string { return d.name }
 
 // Generation returns the number of the processor's generation: 9 to 12.
 func (d *Decoder) Generation() int { return d.column.family.Generation }
@@ -132,7 +127,7 @@ func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 	if r == nil {
 		return Inst{}, fmt.Errorf("no %s instruction of %s", e.Name, d.Processor())
 	}
-	inst := Inst{Op: r.op, Enc: d.formats[at], Size: r.size, N: uint8(len(r.operands)), Target: d.target,
+	inst := Inst{Op: r.op, Enc: d.formats[at], Size: r.size, N: uint8(len(r.operands)), Target: d.target, traits: d.column.traits,
 		Word: c.Lo, Tail: c.Hi, row: r, family: d.column.family}
 	known := e.Fixed(c).Or(r.mods).Or(r.ignored)
 	for i, o := range r.operands {

@@ -140,6 +140,7 @@ type Inst struct {
 	Size     uint8 // in bytes, a literal included
 	N        uint8 // operands
 	Target   Target
+	traits   traits
 	Operands [MaxOperands]Operand
 	Word     uint64 // the first eight bytes; see the methods for the modifiers
 	Tail     uint64 // the next ones, where there are as many

@@ -6,9 +6,31 @@ import (
 	"strings"
 )
 
-// gfx90a and gfx940 report the generations that name some things otherwise.
-func (i *Inst) gfx90a() bool { return i.Generation() == 9 && i.Target >= 3 }
-func (i *Inst) gfx940() bool { return i.Generation() == 9 && i.Target >= 4 }
+// traits are what processors of one family name otherwise, beside their instructions.
+type traits uint8
+
+const (
+	likeGFX90A  traits = 1 << iota // CDNA 2 on
+	likeGFX940                     // CDNA 3 on
+	likeGFX1010                    // RDNA before RDNA 2
+)
+
+func traitsOf(processor string) traits {
+	switch processor {
+	case "gfx90a":
+		return likeGFX90A
+	case "gfx942", "gfx950", "gfx9-4-generic":
+		return likeGFX90A | likeGFX940
+	case "gfx1010", "gfx1011":
+		return likeGFX1010
+	}
+	return 0
+}
+
+func (i *Inst) gfx90a() bool { return i.traits&likeGFX90A != 0 }
+func (i *Inst) gfx940() bool { return i.traits&likeGFX940 != 0 }
+
+func (i *Inst) gfx1010() bool { return i.traits&likeGFX1010 != 0 }
 
 func (i *Inst) modifiers(b *strings.Builder) {
 	switch i.Enc {

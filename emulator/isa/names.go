@@ -46,12 +46,17 @@ func (i *Inst) WaitCounts(v uint32) [3]WaitCount {
 }
 
 // dependencies writes the counters of s_waitcnt_depctr and s_wait_alu.
-func dependencies(v uint32) string {
+func (i *Inst) dependencies(v uint32) string {
 	var parts, all []string
+	unused := uint32(0x60)
 	for _, c := range []struct {
 		name      string
 		lo, width uint32
 	}{{"hold_cnt", 7, 1}, {"sa_sdst", 0, 1}, {"va_vdst", 12, 4}, {"va_sdst", 9, 3}, {"va_ssrc", 8, 1}, {"va_vcc", 1, 1}, {"vm_vsrc", 2, 3}} {
+		if c.name == "hold_cnt" && i.gfx1010() {
+			unused |= 1 << c.lo
+			continue
+		}
 		most := uint32(1)<<c.width - 1
 		text := fmt.Sprintf("depctr_%s(%d)", c.name, v>>c.lo&most)
 		all = append(all, text)
@@ -60,7 +65,7 @@ func dependencies(v uint32) string {
 		}
 	}
 	switch {
-	case v&0x60 != 0:
+	case v&unused != 0:
 		return fmt.Sprintf("0x%x", v)
 	case parts == nil:
 		parts = all
@@ -123,6 +128,10 @@ func (i *Inst) hwregNames() map[uint32]string {
 	case 10:
 		add(map[uint32]string{16: "TBA_LO", 17: "TBA_HI", 18: "TMA_LO", 19: "TMA_HI", 20: "FLAT_SCR_LO", 21: "FLAT_SCR_HI",
 			23: "HW_ID1", 24: "HW_ID2", 25: "POPS_PACKER", 29: "SHADER_CYCLES"})
+		if i.gfx1010() {
+			delete(names, 29)
+			names[22] = "XNACK_MASK"
+		}
 	case 11:
 		add(map[uint32]string{18: "PERF_SNAPSHOT_PC_LO", 19: "PERF_SNAPSHOT_PC_HI", 20: "FLAT_SCR_LO", 21: "FLAT_SCR_HI",
 			23: "HW_ID1", 24: "HW_ID2", 27: "PERF_SNAPSHOT_DATA", 29: "SHADER_CYCLES"})

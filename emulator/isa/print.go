@@ -218,7 +218,7 @@ func (i *Inst) number(o Operand) string {
 	case FormIndex:
 		return indexMode(v)
 	case FormDepCtr:
-		return dependencies(v)
+		return i.dependencies(v)
 	case FormDelay:
 		return delay(v)
 	}

@@ -73,7 +73,7 @@ var renamed = sync.OnceValue(func() map[string]string {
 	}
 	for _, t := range []string{"f16", "f32", "f64"} {
 		for _, op := range []string{"min", "max"} {
-			all["v_"+op+"_num_"+t], all["ds_"+op+"_num_"+t], all["ds_"+op+"_num_rtn_"+t] = "v_"+op+"_"+t, "ds_"+op+"_"+t, "ds_"+op+"_rtn_"+t
+			all["s_"+op+"_num_"+t], all["v_"+op+"_num_"+t], all["ds_"+op+"_num_"+t], all["ds_"+op+"_num_rtn_"+t] = "s_"+op+"_"+t, "v_"+op+"_"+t, "ds_"+op+"_"+t, "ds_"+op+"_rtn_"+t
 			all["v_minmax_num_"+t], all["v_maxmin_num_"+t] = "v_minmax_"+t, "v_maxmin_"+t
 			all["v_"+op+"3_num_"+t], all["v_med3_num_"+t], all["v_pk_"+op+"_num_"+t] = "v_"+op+"3_"+t, "v_med3_"+t, "v_pk_"+op+"_"+t
 		}

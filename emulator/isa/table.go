@@ -15,33 +15,35 @@ import (
 
 // The table: lines of words, numbers hexadecimal unless said otherwise.
 //
-//	targets NAME...
+//	targets NAME[,NAME...][/64]...
 //	format SIZE MODS IGNORED OPERANDS
 //	family NAME
 //	encoding NAME
 //	ROW MNEMONIC TARGETS FORMAT
 //
-// A target that ends in /64 is a processor in waves of 64 lanes, where the one
-// before is the same in waves of 32. SIZE is in bytes. MODS are the bits that the
+// A column is of the processors that it names, which have the same instructions. One
+// that ends in /64 is of waves of 64 lanes, where the one before is of the same
+// processors in waves of 32. SIZE is in bytes. MODS are the bits that the
 // opcode knows as modifiers, IGNORED those that mean nothing. OPERANDS are
 // FIELD:CLASSES WIDTH FORM, or = and what always stands there, or ~ and what is
 // not written; - is none. The classes are v for vector registers, l for the first
 // 128 of them, t for their halves, a for accumulation registers, s for scalar ones,
 // c for constants, i for a number. The width of what depends on the size of waves is two
-// numbers, for 32 and 64 lanes. TARGETS has one bit a target, FORMAT is a decimal
+// numbers, for 32 and 64 lanes. TARGETS has one bit a column, FORMAT is a decimal
 // number, counted from zero.
 //
 //go:embed table.txt
 var tableText string
 
-// Target is a processor that the table knows, with a size of waves: its column.
+// Target is a column of the table: processors with the same instructions, and a
+// size of waves.
 type Target uint8
 
 // row describes an opcode with its variant on the targets of its mask.
 type row struct {
 	op       Op
 	mnemonic string
-	targets  uint32
+	targets  uint64
 	*format
 }
 
@@ -64,9 +66,10 @@ type operand struct {
 
 // column is a target.
 type column struct {
-	processor string
-	wave64    bool
-	family    *family
+	processors []string
+	wave64     bool
+	family     *family
+	traits     traits
 }
 
 // family is the part of the table for the processors of one layout.
@@ -122,13 +125,14 @@ func (p *parser) line(words []string) error {
 	switch {
 	case words[0] == "targets":
 		for _, name := range words[1:] {
-			processor, wave, _ := strings.Cut(name, "/")
-			at := layout.FamilyOf(processor)
+			list, wave, _ := strings.Cut(name, "/")
+			processors := strings.Split(list, ",")
+			at := layout.FamilyOf(processors[0])
 			if at < 0 || wave != "" && wave != "64" {
 				return fmt.Errorf("unknown target %q", name)
 			}
 			f := &p.families[at]
-			p.columns = append(p.columns, column{processor, wave == "64" || f.Generation == 9, f})
+			p.columns = append(p.columns, column{processors, wave == "64" || f.Generation == 9, f, traitsOf(processors[0])})
 		}
 		return nil
 	case words[0] == "format":
@@ -154,7 +158,7 @@ func (p *parser) line(words []string) error {
 		return errors.New("not a row")
 	}
 	index, err1 := strconv.ParseUint(words[0], 16, 32)
-	targets, err2 := strconv.ParseUint(words[2], 16, 32)
+	targets, err2 := strconv.ParseUint(words[2], 16, 64)
 	number, err3 := strconv.Atoi(words[3])
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (p *parser) line(words []string) error {
 		p.resolved[key] = f
 	}
 	rows := p.family.rows[p.encoding]
-	rows[uint32(index)] = append(rows[uint32(index)], &row{mnemonic: words[1], targets: uint32(targets), format: f})
+	rows[uint32(index)] = append(rows[uint32(index)], &row{mnemonic: words[1], targets: targets, format: f})
 	return nil
 }
 
@@ -354,7 +358,7 @@ func OpsOf(processor string) ([]string, error) {
 	}
 	names := map[string]bool{}
 	for c, column := range t.columns {
-		if column.processor != processor {
+		if !slices.Contains(column.processors, processor) {
 			continue
 		}
 		for _, byNumber := range column.family.rows {
@@ -371,4 +375,43 @@ func OpsOf(processor string) ([]string, error) {
 		return nil, fmt.Errorf("isa table: it has no processor %q", processor)
 	}
 	return slices.Collect(maps.Keys(names)), nil
+}
+
+// Processors returns the names of all processors of the table, in its order, those
+// that have the same instructions beside each other. Some are generic: gfx9-generic.
+func Processors() ([]string, error) {
+	t, err := load()
+	if err != nil {
+		return nil, err
+	}
+	return t.processors(), nil
+}
+
+func (t *table) processors() []string {
+	var names []string
+	for _, c := range t.columns {
+		if !slices.Contains(names, c.processors[0]) {
+			names = append(names, c.processors...)
+		}
+	}
+	return names
+}
+
+// Alike returns the names of the processors that have the same instructions as this
+// one, itself among them, in the order of the table.
+func Alike(processor string) ([]string, error) {
+	t, err := load()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range t.columns {
+		if slices.Contains(c.processors, processor) {
+			return slices.Clone(c.processors), nil
+		}
+	}
+	return nil, t.unknown(processor)
+}
+
+func (t *table) unknown(processor string) error {
+	return fmt.Errorf("instructions of %s are not known: those of %s are", processor, strings.Join(t.processors(), ", "))
 }

@@ -67,13 +67,16 @@ func supplyOf(p gpu.Processor, wave int, wgp bool) supply {
 	if major < 10 {
 		return s
 	}
-	s.waves, s.vgprs, s.vgprGranule, s.groups = 16, 1024, 16, 32
-	if !wgp {
+	s.waves, s.vgprs, s.vgprGranule = 16, 1024, 16
+	switch {
+	case major == 12 && minor == 5: // CU mode alone, of four SIMDs
+	case wgp:
+		s.lds, s.groups = s.lds*2, 32
+	default:
 		s.simds = 2
-	} else {
-		s.lds *= 2
 	}
 	switch {
+	case major == 12 && minor == 5:
 	case major == 10 && minor < 3:
 		s.waves, s.vgprGranule = 20, 8
 	case major == 11 && minor == 0 && step < 2 && !p.Generic(), major == 11 && minor == 5 && step == 1, major == 12:

@@ -29,8 +29,8 @@ func TestOccupancyAsClangSaysIt(t *testing.T) {
 	for _, n := range []int{82, 90, 102} {
 		fmt.Fprintf(&source, "extern \"C\" __global__ void sgprs%d(int *p) { asm volatile(\"s_mov_b32 s%d, 0\" ::: \"s%d\"); *p = 1; }\n", n, n-1, n-1)
 	}
-	for i, n := range []int{5120, 20480, 61440} {
-		items := []int{64, 256, 1024}[i]
+	for i, n := range []int{5120, 20480, 61440, 21000, 25088} {
+		items := []int{64, 256, 1024, 64, 64}[i]
 		fmt.Fprintf(&source, "extern \"C\" __global__ __attribute__((amdgpu_flat_work_group_size(%d, %d))) void lds%d(int *p) {\n", items, items, n)
 		fmt.Fprintf(&source, "  __shared__ volatile int t[%d]; t[__builtin_amdgcn_workitem_id_x()] = 1; *p = t[7];\n}\n", n/4)
 	}
@@ -40,37 +40,46 @@ func TestOccupancyAsClangSaysIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	remark := regexp.MustCompile(`remark: (?:.*: )?\s*(Function Name|Occupancy \[waves/SIMD\]): (\S+)`)
-	for _, arch := range []string{"gfx900", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1030", "gfx1100", "gfx1102", "gfx1151", "gfx1201"} {
-		out := filepath.Join(dir, arch+".co")
-		_, text, err := llvmtest.Try(t, "clang++", "-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output",
-			"-O2", "-fuse-cuid=none", "-Rpass-analysis=kernel-resource-usage", "--offload-arch="+arch, in, "-o", out)
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", arch, err, text)
+	for _, p := range table.Processors() {
+		var modes []string
+		switch p.Name {
+		case "gfx1010", "gfx1030", "gfx1100", "gfx1151", "gfx1201":
+			modes = []string{"-mcumode", "-mwavefrontsize64"}
 		}
-		want, name := map[string]int{}, ""
-		for _, m := range remark.FindAllStringSubmatch(text, -1) {
-			if m[1] == "Function Name" {
-				name = m[2]
-			} else {
-				want[name], _ = strconv.Atoi(m[2])
+		if p.Name < "gfx900" && !strings.HasPrefix(p.Name, "gfx1") {
+			continue
+		}
+		for _, mode := range append([]string{"-O2"}, modes...) {
+			out := filepath.Join(dir, p.Name+".co")
+			_, text, err := llvmtest.Try(t, "clang++", "-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output",
+				"-O2", mode, "-fuse-cuid=none", "-Rpass-analysis=kernel-resource-usage", "--offload-arch="+p.Name, in, "-o", out)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", p.Name, err, text)
 			}
-		}
-		data, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj, err := Parse(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, _ := table.Processor(arch)
-		if len(want) != 11 || len(obj.Kernels) != 11 {
-			t.Fatalf("%s: clang speaks of %d kernels, the code object of %d\n%s", arch, len(want), len(obj.Kernels), text)
-		}
-		for i := range obj.Kernels {
-			k := &obj.Kernels[i]
-			if o := k.Occupancy(p, int(k.MaxFlatWorkgroupSize), 0); o.Waves != want[k.Name] || (o.Waves == o.Most) != (o.Limit == "") {
-				t.Errorf("%s: %s: %+v, clang says %d", arch, k.Name, o, want[k.Name])
+			want, name := map[string]int{}, ""
+			for _, m := range remark.FindAllStringSubmatch(text, -1) {
+				if m[1] == "Function Name" {
+					name = m[2]
+				} else {
+					want[name], _ = strconv.Atoi(m[2])
+				}
+			}
+			data, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj, err := Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(want) != 13 || len(obj.Kernels) != 13 {
+				t.Fatalf("%s: clang speaks of %d kernels, the code object of %d\n%s", p.Name, len(want), len(obj.Kernels), text)
+			}
+			for i := range obj.Kernels {
+				k := &obj.Kernels[i]
+				if o := k.Occupancy(p, int(k.MaxFlatWorkgroupSize), 0); o.Waves != want[k.Name] || (o.Waves == o.Most) != (o.Limit == "") {
+					t.Errorf("%s %s: %s: %+v, clang says %d", p.Name, mode, k.Name, o, want[k.Name])
+				}
 			}
 		}
 	}

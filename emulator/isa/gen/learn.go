@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -141,17 +142,55 @@ func (l *learner) learn(ctx context.Context, e *layout.Encoding) (*learned, erro
 	return out, nil
 }
 
+// fingerprint is a digest of what LLVM says of a few assignments to every row of
+// every encoding, in waves of either size. LLVM describes each instruction once and
+// says which processors have it, so that two with one fingerprint have the same
+// rows; the tests compare each of them with LLVM nevertheless.
+func (l *learner) fingerprint(ctx context.Context) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, l.family.Name)
+	for i := range l.family.Encodings {
+		e := &l.family.Encodings[i]
+		var samples []probe
+		for _, r := range l.rows(e) {
+			samples = append(samples, sample(l.candidates(e, r))...)
+		}
+		for _, llvm := range []*oracle.Disassembler{l.narrow, l.wide} {
+			if llvm == nil {
+				continue
+			}
+			answers, err := llvm.Ask(ctx, words(e, samples))
+			if err != nil {
+				return "", err
+			}
+			for _, a := range answers {
+				fmt.Fprintln(sum, a.Size, a.Text)
+			}
+		}
+	}
+	return string(sum.Sum(nil)), nil
+}
+
+// rows lists the rows of an encoding whose bits are not those of another.
+func (l *learner) rows(e *layout.Encoding) []uint32 {
+	var list []uint32
+	for r := range uint32(e.Rows()) {
+		w := e.Word(r)
+		if at := layout.Find(l.family.Encodings, w); e.RowOf(w) == r && (e.Second || at >= 0 && &l.family.Encodings[at] == e) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
 // probes lists what to try. Rows that show nothing for a few assignments that
 // are most likely to be valid are left out.
 func (l *learner) probes(ctx context.Context, e *layout.Encoding) ([]probe, error) {
 	var list, samples []probe
-	for r := range uint32(e.Rows()) {
-		w := e.Word(r)
-		if at := layout.Find(l.family.Encodings, w); e.RowOf(w) == r && (e.Second || at >= 0 && &l.family.Encodings[at] == e) {
-			all := l.candidates(e, r)
-			list = append(list, all...)
-			samples = append(samples, sample(all)...)
-		}
+	for _, r := range l.rows(e) {
+		all := l.candidates(e, r)
+		list = append(list, all...)
+		samples = append(samples, sample(all)...)
 	}
 	if l.family.Generation == 9 {
 		return list, nil

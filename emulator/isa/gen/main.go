@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/oracle"
@@ -33,48 +32,70 @@ func main() {
 	}
 }
 
-// targets are the columns of the table, in the order of its target bits. Those
-// whose waves have 32 or 64 lanes have two columns, the second marked /64.
-func targets() []string {
-	return []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950",
-		"gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
+// processors are what the table is of, in the order of its columns. One that
+// answers as another before it does shares that one's column.
+func processors() []string {
+	return []string{
+		"gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a", "gfx90c", "gfx942", "gfx950", "gfx9-generic", "gfx9-4-generic",
+		"gfx1010", "gfx1011", "gfx1012", "gfx1013", "gfx10-1-generic",
+		"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx10-3-generic",
+		"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx11-generic",
+		"gfx1200", "gfx1201", "gfx12-generic",
+	}
 }
 
 func generate(ctx context.Context, bin, out string) error {
 	tab := newTable()
-	for i, target := range targets() {
-		if strings.HasSuffix(target, "/64") {
-			continue // along with the column before
-		}
-		fam := layout.FamilyOf(target)
+	known := map[string]*column{} // by what they answer
+	for _, processor := range processors() {
+		fam := layout.FamilyOf(processor)
 		if fam < 0 {
-			return fmt.Errorf("%s is of no family", target)
+			return fmt.Errorf("%s is of no family", processor)
 		}
 		l := &learner{family: tab.families[fam]}
-		l.narrow = &oracle.Disassembler{MC: filepath.Join(bin, "llvm-mc"), Objdump: filepath.Join(bin, "llvm-objdump"), Target: target}
+		l.narrow = &oracle.Disassembler{MC: filepath.Join(bin, "llvm-mc"), Objdump: filepath.Join(bin, "llvm-objdump"), Target: processor}
 		if l.family.Generation > 9 {
 			wide := *l.narrow
 			wide.Wave64 = true
 			l.wide = &wide
 		}
+		print, err := l.fingerprint(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", processor, err)
+		}
+		if c := known[print]; c != nil {
+			c.processors = append(c.processors, processor)
+			fmt.Fprintf(os.Stderr, "%s: as %s\n", processor, c.processors[0])
+			continue
+		}
+		c := &column{processors: []string{processor}, bit: tab.bits, both: l.wide != nil}
+		known[print] = c
+		tab.columns = append(tab.columns, c)
+		tab.bits++
+		if c.both {
+			tab.bits++
+		}
 		n := 0
 		for e := range l.family.Encodings {
 			got, err := l.learn(ctx, &l.family.Encodings[e])
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", target, l.family.Encodings[e].Name, err)
+				return fmt.Errorf("%s: %s: %w", processor, l.family.Encodings[e].Name, err)
 			}
 			for _, r := range got.rows {
-				tab.add(fam, e, i, r)
+				tab.add(fam, e, c.bit, r)
 			}
 			for _, r := range got.wide {
-				tab.add(fam, e, i+1, r)
+				tab.add(fam, e, c.bit+1, r)
 			}
 			n += len(got.rows)
 		}
-		fmt.Fprintf(os.Stderr, "%s: %d rows\n", target, n)
+		fmt.Fprintf(os.Stderr, "%s: %d rows\n", processor, n)
 		if n == 0 {
 			return errors.New("nothing learned: is that LLVM built with AMDGPU?")
 		}
+	}
+	if tab.bits > 64 {
+		return fmt.Errorf("%d columns: there is room for 64", tab.bits)
 	}
 	return os.WriteFile(out, tab.text(), 0o644)
 }

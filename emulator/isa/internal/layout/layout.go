@@ -265,10 +265,12 @@ func Families() []Family {
 	}
 }
 
-// FamilyOf returns the place of a processor's family among Families, or -1.
+// FamilyOf returns the place of a processor's family among Families, or -1. Generic
+// processors (gfx9-4-generic) belong to the family of those that they cover.
 func FamilyOf(processor string) int {
 	for i, f := range Families() {
-		if rest, ok := strings.CutPrefix(processor, f.Name); ok && len(rest) == 2 {
+		rest, ok := strings.CutPrefix(processor, f.Name)
+		if ok && (len(rest) == 2 || strings.HasPrefix(rest, "-") && strings.HasSuffix(rest, "-generic")) {
 			return i
 		}
 	}
