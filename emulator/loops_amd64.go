@@ -41,7 +41,8 @@ func vectorUnit() *loops {
 		half: map[string]wideLoop{
 			"v_add_f16": {loopHAdd, "ss", 1}, "v_sub_f16": {loopHSub, "ss", 1}, "v_subrev_f16": {loopHSubrev, "ss", 1}, "v_mul_f16": {loopHMul, "ss", 1},
 			"v_min_f16": {loopHMin, "ss", 1}, "v_max_f16": {loopHMax, "ss", 1}, "v_fma_f16": {loopHFMA, "sss", 1}, "v_mad_f16": {loopHMad, "sss", 1},
-			"v_madak_f16": {loopHMad, "sss", 1}, "v_madmk_f16": {loopHMad, "sss", 1}, "v_mac_f16": {loopHMad, "ss", 1}, "v_cvt_f32_f16": {loopFromHalf, "s", 1},
+			"v_madak_f16": {loopHMad, "sss", 1}, "v_madmk_f16": {loopHMad, "sss", 1}, "v_mac_f16": {loopHMad, "ss", 1}, "v_fmac_f16": {loopHFMA, "ss", 1},
+			"v_fmaak_f16": {loopHFMA, "sss", 1}, "v_fmamk_f16": {loopHFMA, "sss", 1}, "v_cvt_f32_f16": {loopFromHalf, "s", 1},
 			"v_cvt_f16_f32": {loopToHalf, "s", 1},
 		},
 		compare: map[string][3]func(a, b *vec) uint64{
@@ -50,7 +51,19 @@ func vectorUnit() *loops {
 		},
 		spread: loopSpread, sign: loopSign, choose: loopSelect, add: loopAddCarry, sub: loopSubBorrow, mulAdd: loopMulAdd64,
 		move: movers{
-			offsets: laneOffsets, local: localOffsets, publish: fence,
+			offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+				return laneOffsets(at, lo, hi, base, limit, step, lanes)
+			},
+			offsetsLow: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+				return laneOffsets(at, lo, hi, base, limit, step, lanes/2)
+			},
+			local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+				return localOffsets(at, addr, off, limit, lanes)
+			},
+			localLow: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+				return localOffsets(at, addr, off, limit, lanes/2)
+			},
+			row: copyWords, publish: fence,
 			load: func(d *vec, data []byte, at *[lanes]uint64, mask uint64) { loadWords(d, &data[0], at, mask) },
 			store: func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64) {
 				storeWords(&data[0], at, v, mask, count)
@@ -417,15 +430,18 @@ func compareLEQ(a, b *vec) uint64
 func compareULLT(a, b *vec) uint64
 
 //go:noescape
-func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
+func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64)
 
 //go:noescape
-func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64)
 
 //go:noescape
 func loadWords(d *vec, data *byte, at *[lanes]uint64, mask uint64)
 
 //go:noescape
 func storeWords(data *byte, at *[lanes]uint64, v *vec, mask, count uint64)
+
+//go:noescape
+func copyWords(to, from *uint32, n uint64)
 
 func fence()
