@@ -141,3 +141,19 @@ func TestResident(t *testing.T) {
 		t.Errorf("as many as it holds: %v", err)
 	}
 }
+
+// The clock goes on, even where nothing in the registers says so most of the time.
+func TestWaitingForTheClock(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O3", `
+KERNEL clock(u32 *p) {
+  u32 begin = (u32)__builtin_readcyclecounter(), done;
+  do asm volatile("s_memtime s[20:21]\n s_waitcnt lgkmcnt(0)\n s_sub_u32 s20, s20, %1\n s_cmp_gt_u32 s20, %2\n s_cselect_b32 %0, 1, 0\n s_mov_b32 s20, 0\n s_mov_b32 s21, 0\n .rept 40\n s_nop 0\n .endr"
+    : "=s"(done) : "s"(begin), "s"(400000) : "s20", "s21", "scc");
+  while (!done);
+  *p = 5;
+}`)
+	p, mem := alloc(t, m, 4)
+	if _, err := m.Launch(t.Context(), "clock", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{Deterministic: true, Budget: 1e6}); err != nil || mem[0] != 5 {
+		t.Error(mem, err)
+	}
+}
