@@ -18,13 +18,30 @@ KERNEL mixfloat(const u32 *a, const u32 *b, u32 *out, u32 n) {
   for (u32 k = 0; k < n; k++) { x = x * 0.99f + y; y = y * 0.5f - x * 0.25f; x = x > 1e6f ? x - 1e6f : x + 1.0f; y = y + (float)k; }
   ((float *)out)[GID] = x + y;
 }
+KERNEL mixdouble(const u32 *a, const u32 *b, u32 *out, u32 n) {
+  double x = GID, y = TID;
+  for (u32 k = 0; k < n; k++) { x = x * 0.99 + y; y = y * 0.5 - x * 0.25; x = x > 1e6 ? x - 1e6 : x + 1.0; }
+  ((float *)out)[GID] = (float)(x + y);
+}
+KERNEL reduce(const u32 *a, const u32 *b, u32 *out, u32 n) {
+  __shared__ float t[256];
+  for (u32 k = 0; k < n; k += 50) {
+    t[TID] = (float)(TID + k); SYNC;
+    for (u32 s = 128; s; s >>= 1) { if (TID < s) t[TID] += t[TID + s]; SYNC; }
+    if (TID == 0) ((float *)out)[BID] = t[0];
+    SYNC;
+  }
+}
+KERNEL stream(const u32 *a, const u32 *b, u32 *out, u32 n) {
+  for (u32 k = 0; k < n; k++) ((volatile float *)out)[GID] += 2.5f * ((const volatile float *)a)[GID];
+}
 KERNEL saxpy(float s, const float *x, float *y, u32 n) { u32 i = GID; if (i < n) y[i] += s * x[i]; }
 `
 
 func benchmarkLoop(b *testing.B, arch, kernel string) { benchmarkSource(b, arch, benchSource, kernel) }
 
-func benchmarkSource(b *testing.B, arch, source, kernel string) {
-	m := loadHIP(b, arch, "-O3", source)
+func benchmarkSource(b *testing.B, arch, source, kernel string, flags ...string) {
+	m := loadHIP(b, arch, "-O3", source, flags...)
 	p, _ := alloc(b, m, 1<<16)
 	args := [][]byte{u64arg(uint64(p)), u64arg(uint64(p)), u64arg(uint64(p)), u32arg(2000)}
 	var n int64
@@ -53,8 +70,19 @@ func BenchmarkInteger(b *testing.B) { benchmarkLoop(b, "gfx942", "mixint") }
 // The same of f32.
 func BenchmarkFloat(b *testing.B) { benchmarkLoop(b, "gfx942", "mixfloat") }
 
-// Waves of 32 lanes.
-func BenchmarkIntegerNarrow(b *testing.B) { benchmarkLoop(b, "gfx1100", "mixint") }
+// processors are one of each generation, with waves of both sizes.
+var processors = []struct{ arch, flag string }{
+	{"gfx942", "-O3"}, {"gfx1030", "-O3"}, {"gfx1100", "-O3"}, {"gfx1100", "-mwavefrontsize64"}, {"gfx1201", "-O3"}, {"gfx1201", "-mwavefrontsize64"},
+}
+
+// The same kernels on processors of each generation, in waves of both sizes.
+func BenchmarkProcessors(b *testing.B) {
+	for _, kernel := range []string{"mixint", "mixfloat", "mixdouble", "reduce", "stream"} {
+		for _, on := range processors {
+			b.Run(kernel+"/"+on.arch+on.flag, func(b *testing.B) { benchmarkSource(b, on.arch, benchSource, kernel, on.flag) })
+		}
+	}
+}
 
 // What a wave instruction of each class costs. The loops have little beside it.
 func BenchmarkClasses(b *testing.B) {
@@ -80,9 +108,11 @@ func BenchmarkClasses(b *testing.B) {
 		{"branch", "u32 x = TID;", "{ if (x & 1) { x = x * 3 + 1; if (x & 4) x += ((volatile u32 *)a)[0]; } else x >>= 1; }", "x"},
 		{"scalar", "u32 x = n, y = BID;", "{ x = (x ^ (y << 5)) + (x >> 3) * 9; y = (y + x) ^ (x << 11); }", "x + y"},
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			benchmarkSource(b, "gfx942", "KERNEL loop(u32 *a, u32 *b, u32 *out, u32 n) { "+c.decl+loops+c.body+" out[GID] = "+c.result+"; }", "loop")
-		})
+		for _, on := range processors {
+			b.Run(c.name+"/"+on.arch+on.flag, func(b *testing.B) {
+				benchmarkSource(b, on.arch, "KERNEL loop(u32 *a, u32 *b, u32 *out, u32 n) { "+c.decl+loops+c.body+" out[GID] = "+c.result+"; }", "loop", on.flag)
+			})
+		}
 	}
 }
 

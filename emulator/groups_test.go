@@ -106,7 +106,7 @@ KERNEL bytes(const u32 *a, const u32 *b, u32 *out, u32 n) {
 KERNEL wild(const u32 *a, const u32 *b, u32 *out, u32 n) { if (GID == 77) out[1000000] = 1; }
 KERNEL edge(char *p, u64 at, u32 store, u32 *out) { if (store) *(u64 *)(p + at) = 1; else { u64 v = *(u64 *)(p + at); *out = (u32)(v ^ v >> 32); } }
 KERNEL local(u32 *out, u32 at) { __shared__ u32 t[64]; t[TID & 63] = TID; SYNC; *out = *(t + at); }
-KERNEL forever(const u32 *a, const u32 *b, u32 *out, u32 n) { while (*(volatile u32 *)a + 1) {} }
+KERNEL forever(const u32 *a, const u32 *b, u32 *out, u32 n) { for (u32 k = TID; *(volatile u32 *)a + 1; k++) out[TID] = k; }
 KERNEL wait(const u32 *a, const u32 *b, u32 *out, u32 n) {
   if (BID == 0 && TID == 0) while (!__hip_atomic_load(out, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) {}
   if (BID == 3 && TID == 0) __hip_atomic_store(out, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
@@ -306,8 +306,8 @@ func TestFaults(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	p, _ := alloc(t, m, 64)
-	args := [][]byte{u64arg(uint64(p)), u64arg(0), u64arg(0), u32arg(1)}
+	p, _ := alloc(t, m, 4+4*64)
+	args := [][]byte{u64arg(uint64(p)), u64arg(0), u64arg(uint64(p) + 4), u32arg(1)}
 	if _, err := m.Launch(ctx, "forever", Dim3{1, 1, 1}, Dim3{64, 1, 1}, args, Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("forever with a deadline: %v", err)
 	}

@@ -60,8 +60,8 @@ func (w *wave) syncGrid(i *instr, init bool) {
 	all := uint64(w.v[data%vregs][lane]) + 1
 	id := (w.s[isa.M0]>>16 + uint32(i.inst.Offset())) & 63
 	l := w.group.launch
-	if most := uint64(maxActive * l.workers()); l.grid.count() > most {
-		w.fail(i, "a barrier of the whole grid: of %d work-groups %d run at a time", l.grid.count(), most)
+	if l.grid.count() > l.resident {
+		w.fail(i, "a barrier of the whole grid: of %d work-groups the largest %s holds %d at a time", l.grid.count(), l.module.dev.target.Processor, l.resident)
 		return
 	}
 	g := &l.gws
@@ -76,6 +76,7 @@ func (w *wave) syncGrid(i *instr, init bool) {
 		g.resources[id] = b
 	}
 	if init {
+		l.still.changed()
 		return
 	}
 	round, waits := g.waiting[w]
@@ -85,6 +86,7 @@ func (w *wave) syncGrid(i *instr, init bool) {
 		}
 		b.missing--
 		round = b.round
+		l.still.changed()
 	}
 	switch {
 	case b.missing == 0:

@@ -26,9 +26,12 @@ type Options struct {
 	Workers       int    // cores; 0: all
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
-	Check         Check  // what to look for beside
-	Count         bool   // fill all Counters
-	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+	Check         Check // what to look for beside
+	Count         bool  // fill all Counters
+	// Others change the device's memory while the kernel runs: that all of its waves wait
+	// does not end the launch.
+	Shared    bool
+	StackSize uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
 
 	// What kernels print goes to Output, what they print of failed assertions to
 	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
@@ -52,9 +55,12 @@ type launch struct {
 	clock   clock
 	watch   *watcher // of a launch that is checked
 	gws     globalSync
-	lds     uint32
-	private uint32 // bytes of a work-item
-	entry   int32
+	still   *standstill
+
+	resident uint64 // work-groups that run beside each other, where they wait for each other
+	lds      uint32
+	private  uint32 // bytes of a work-item
+	entry    int32
 
 	registers int // vector registers that may be used, of each kind
 
@@ -84,10 +90,11 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.still = newStandstill(l.workers())
 	var wg sync.WaitGroup
 	for n := range l.workers() {
 		wg.Go(func() {
-			wk := &worker{launch: l, watched: opts.Check != 0 || opts.Count, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
+			wk := &worker{launch: l, number: n, watched: opts.Check != 0 || opts.Count, rng: rand.New(rand.NewPCG(opts.Seed, uint64(n)))}
 			if err := wk.work(ctx); err != nil {
 				l.fail(err)
 				cancel()
@@ -172,6 +179,7 @@ func (l *launch) prepare(args [][]byte) error {
 	if l.kernel.Entry < p.base || (l.kernel.Entry-p.base)/4 >= uint64(len(p.code)) {
 		return errors.New("its code is not in the code that was loaded")
 	}
+	l.findResident()
 	l.entry = int32((l.kernel.Entry - p.base) / 4)
 	return l.arguments(args)
 }
@@ -297,7 +305,7 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 // running at a time.
 func (l *launch) needHost() (err error) {
 	if l.host == nil {
-		groups := min(uint64(l.workers())*maxActive, l.grid.count())
+		groups := min(max(uint64(l.workers())*maxActive, l.resident), l.grid.count())
 		l.host, err = newHost(l, groups*l.waves())
 	}
 	return err
@@ -324,6 +332,19 @@ func (l *launch) take() (uint64, bool) {
 	}
 	l.next++
 	return l.next - 1, true
+}
+
+// more reports whether there are work-groups that have not begun, begun how many have,
+// of how many.
+func (l *launch) more() bool {
+	begun, all := l.begun()
+	return begun < all
+}
+
+func (l *launch) begun() (begun, all uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next, l.grid.count()
 }
 
 // spend takes instructions from the budget.

@@ -45,6 +45,9 @@ func quicken(all map[string]*operation, l *loops) {
 	for name, a := range localAccesses() {
 		set(name, func(i *instr) func(*wave, *instr) { return l.move.quickLocal(i, a) })
 	}
+	for name, a := range pairAccesses() {
+		set(name, func(i *instr) func(*wave, *instr) { return l.move.quickLocal2(i, a) })
+	}
 	for _, prefix := range []string{"flat_", "global_"} {
 		for name, a := range accesses(prefix+"load_", prefix+"store_") {
 			set(name, func(i *instr) func(*wave, *instr) { return l.move.quickAccess(i, a) })
@@ -52,17 +55,15 @@ func quicken(all map[string]*operation, l *loops) {
 	}
 	for name, f := range l.narrow {
 		set(name, func(i *instr) func(*wave, *instr) { return l.quickNarrow(i, f) })
+		if op := all[name]; op != nil {
+			op.moved = func(i *instr) func(*wave, *instr) { return l.quickDPP(i, f) }
+		}
 	}
 	for name, f := range l.wide {
 		set(name, func(i *instr) func(*wave, *instr) { return l.quickWide(i, f) })
 	}
 	for name, f := range l.half {
-		set(name, func(i *instr) func(*wave, *instr) {
-			if i.inst.Generation() != 9 { // later ones keep the other half, or take it
-				return nil
-			}
-			return l.quickWide(i, f)
-		})
+		set(name, func(i *instr) func(*wave, *instr) { return l.quickHalf(i, f) })
 	}
 	for name, of := range map[string]string{"v_pk_add_f16": "v_add_f16", "v_pk_mul_f16": "v_mul_f16", "v_pk_fma_f16": "v_fma_f16", "v_pk_min_f16": "v_min_f16", "v_pk_max_f16": "v_max_f16"} {
 		if f := l.half[of]; f.loop != nil {
@@ -196,7 +197,11 @@ func (l *loops) applyPair(w *wave, f loop, d *[2]vec, a, b, c *vec) {
 	case e == lowLanes:
 		f(&d[0], a, b, c, 32)
 	case e != 0:
-		f(&w.spare[0], a, b, c, 64)
+		n := uint64(64)
+		if e <= lowLanes {
+			n = 32
+		}
+		f(&w.spare[0], a, b, c, n)
 		l.choose(&d[0], &d[0], &w.spare[0], e)
 		l.choose(&d[1], &d[1], &w.spare[1], e)
 	}

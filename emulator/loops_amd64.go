@@ -13,9 +13,30 @@ func vectorUnit() *loops {
 		storeWords(&data[0], at, v, mask, count)
 	}
 	return vectorLoops(movers{
-		offsets: laneOffsets, local: localOffsets, publish: fence,
+		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+			return laneOffsets(at, lo, hi, base, limit, step, lanes)
+		},
+		offsetsLow: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+			return laneOffsets(at, lo, hi, base, limit, step, lanes/2)
+		},
+		local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+			return localOffsets(at, addr, off, limit, lanes)
+		},
+		localLow: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+			return localOffsets(at, addr, off, limit, lanes/2)
+		},
+		row: copyWords, publish: fence,
 		load: load, store: store, loadLocal: load, storeLocal: store,
 	})
 }
+
+//go:noescape
+func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64)
+
+//go:noescape
+func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64)
+
+//go:noescape
+func copyWords(to, from *uint32, n uint64)
 
 func fence()

@@ -89,3 +89,9 @@ func loadLocal(d *vec, data *byte, at *[lanes]uint64, mask uint64)
 
 //go:noescape
 func storeLocal(data *byte, at *[lanes]uint64, v *vec, mask, count uint64)
+
+//go:noescape
+func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
+
+//go:noescape
+func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)

@@ -86,7 +86,7 @@ func (l *loops) quickHalves(i *instr, f loop) func(*wave, *instr) {
 				t := &w.tmp[k]
 				in[k] = l.operand(w, &i.src[k], t)
 				if sel[h]>>k&1 != 0 {
-					down(t, sixteen, in[k], nil, 64)
+					down(t, sixteen, in[k], nil, uint64(w.size))
 					in[k] = t
 				}
 				if neg[h]>>k&1 != 0 {
@@ -95,7 +95,7 @@ func (l *loops) quickHalves(i *instr, f loop) func(*wave, *instr) {
 				}
 			}
 			out[h] = &w.spare[h]
-			f(out[h], in[0], in[1], in[2], 64)
+			f(out[h], in[0], in[1], in[2], uint64(w.size))
 		}
 		l.apply(w, join, &w.v[i.dst%vregs], out[1], sixteen, out[0])
 	}

@@ -36,7 +36,8 @@ func vectorLoops(move movers) *loops {
 		half: map[string]wideLoop{
 			"v_add_f16": {loopHAdd, "ss", 1}, "v_sub_f16": {loopHSub, "ss", 1}, "v_subrev_f16": {loopHSubrev, "ss", 1}, "v_mul_f16": {loopHMul, "ss", 1},
 			"v_min_f16": {loopHMin, "ss", 1}, "v_max_f16": {loopHMax, "ss", 1}, "v_fma_f16": {loopHFMA, "sss", 1}, "v_mad_f16": {loopHMad, "sss", 1},
-			"v_madak_f16": {loopHMad, "sss", 1}, "v_madmk_f16": {loopHMad, "sss", 1}, "v_mac_f16": {loopHMad, "ss", 1}, "v_cvt_f32_f16": {loopFromHalf, "s", 1},
+			"v_madak_f16": {loopHMad, "sss", 1}, "v_madmk_f16": {loopHMad, "sss", 1}, "v_mac_f16": {loopHMad, "ss", 1}, "v_fmac_f16": {loopHFMA, "ss", 1},
+			"v_fmaak_f16": {loopHFMA, "sss", 1}, "v_fmamk_f16": {loopHFMA, "sss", 1}, "v_cvt_f32_f16": {loopFromHalf, "s", 1},
 			"v_cvt_f16_f32": {loopToHalf, "s", 1},
 		},
 		compare: map[string][3]func(a, b *vec) uint64{
@@ -404,12 +405,6 @@ func compareLEQ(a, b *vec) uint64
 
 //go:noescape
 func compareULLT(a, b *vec) uint64
-
-//go:noescape
-func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
-
-//go:noescape
-func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
 
 //go:noescape
 func loadWords(d *vec, data *byte, at *[lanes]uint64, mask uint64)

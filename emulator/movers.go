@@ -15,6 +15,13 @@ type movers struct {
 	// local computes at = addr + off in 32 bits. bad has the lanes beyond limit, and
 	// others that load and store cannot serve.
 	local func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+	// offsetsLow and localLow are the same for the lower 32 lanes alone; bad says nothing of
+	// the others. Nil: those of all lanes serve.
+	offsetsLow func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
+	localLow   func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+	// row moves n aligned words, a multiple of 4, that lie side by side to where they do so
+	// again, each at once. Nil: load and store serve.
+	row func(to, from *uint32, n uint64)
 	// load moves a word to each lane of the mask, store count words of each, from
 	// registers that follow each other, in the order of the lanes: the last one wins.
 	// Words of global memory must be aligned; each is moved at once. What has local in

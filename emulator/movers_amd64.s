@@ -1,10 +1,10 @@
 #include "textflag.h"
 
-// func laneOffsets(at *[64]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64):
-// at = lo + hi<<32 + base. bad has the lanes beyond limit, which is below 1<<63, and
+// func laneOffsets(at *[64]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64):
+// at = lo + hi<<32 + base, for the first n lanes, 32 or 64. bad has the lanes beyond limit, which is below 1<<63, and
 // those that are no multiple of 4; apart is 0 where each lane is step behind the
 // one before.
-TEXT ·laneOffsets(SB), NOSPLIT, $0-64
+TEXT ·laneOffsets(SB), NOSPLIT, $0-72
 	MOVQ at+0(FP), DI
 	MOVQ lo+8(FP), SI
 	MOVQ hi+16(FP), DX
@@ -38,6 +38,8 @@ TEXT ·laneOffsets(SB), NOSPLIT, $0-64
 	VMOVQ R8, X10
 	VPBROADCASTQ X10, Y10
 	VPXOR Y9, Y9, Y9
+	MOVQ n+48(FP), BX
+	SHLQ $2, BX
 	XORQ R10, R10
 	XORQ AX, AX
 next:
@@ -60,19 +62,22 @@ next:
 	SHRQ $4, R10
 	ORQ R9, R10
 	ADDQ $16, AX
-	CMPQ AX, $256
+	CMPQ AX, BX
 	JB next
-	MOVQ R10, bad+48(FP)
+	MOVQ $64, CX // what 32 lanes have said is in the upper half
+	SUBQ n+48(FP), CX
+	SHRQ CX, R10
+	MOVQ R10, bad+56(FP)
 	XORQ AX, AX
 	VPTEST Y9, Y9
 	SETNE AX
-	MOVQ AX, apart+56(FP)
+	MOVQ AX, apart+64(FP)
 	VZEROUPPER
 	RET
 
-// func localOffsets(at *[64]uint64, addr *vec, off, limit uint32) (bad uint64): at =
-// addr + off in 32 bits; bad has the lanes beyond limit.
-TEXT ·localOffsets(SB), NOSPLIT, $0-32
+// func localOffsets(at *[64]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64):
+// at = addr + off in 32 bits, for the first n lanes; bad has the lanes beyond limit.
+TEXT ·localOffsets(SB), NOSPLIT, $0-40
 	MOVQ at+0(FP), DI
 	MOVQ addr+8(FP), SI
 	MOVL off+16(FP), AX
@@ -81,6 +86,8 @@ TEXT ·localOffsets(SB), NOSPLIT, $0-32
 	MOVL limit+20(FP), AX
 	VMOVD AX, X13
 	VPBROADCASTD X13, Y13
+	MOVQ n+24(FP), BX
+	SHLQ $2, BX
 	XORQ R10, R10
 	XORQ AX, AX
 next:
@@ -97,10 +104,13 @@ next:
 	SHRQ $8, R10
 	ORQ R9, R10
 	ADDQ $32, AX
-	CMPQ AX, $256
+	CMPQ AX, BX
 	JB next
+	MOVQ $64, CX
+	SUBQ n+24(FP), CX
+	SHRQ CX, R10
 	NOTQ R10
-	MOVQ R10, bad+24(FP)
+	MOVQ R10, bad+32(FP)
 	VZEROUPPER
 	RET
 
@@ -181,6 +191,26 @@ next:
 	MOVL R11, (DI)(R10*1)
 	ADDQ $2, AX
 	CMPQ AX, $64
+	JB next
+	RET
+
+// func copyWords(to, from *uint32, n uint64): n words, a multiple of 4, one at a time.
+TEXT ·copyWords(SB), NOSPLIT, $0-24
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ n+16(FP), BX
+	XORQ AX, AX
+next:
+	MOVL (SI)(AX*4), CX
+	MOVL 4(SI)(AX*4), DX
+	MOVL 8(SI)(AX*4), R8
+	MOVL 12(SI)(AX*4), R9
+	MOVL CX, (DI)(AX*4)
+	MOVL DX, 4(DI)(AX*4)
+	MOVL R8, 8(DI)(AX*4)
+	MOVL R9, 12(DI)(AX*4)
+	ADDQ $4, AX
+	CMPQ AX, BX
 	JB next
 	RET
 

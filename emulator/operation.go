@@ -30,6 +30,7 @@ type operation struct {
 	saturated *operation // integers: what CLAMP makes of it
 
 	quick func(i *instr) func(*wave, *instr) // a quicker way for these operands, or nil; see quicken
+	moved func(i *instr) func(*wave, *instr) // the same where DPP moves the lanes of the first source
 }
 
 // operations lists what is supported, by mnemonic.

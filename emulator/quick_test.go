@@ -40,12 +40,27 @@ func forms(name string) (list []string) {
 		}
 	}
 	for _, o := range []string{"v1, v2", "v1, v1", "v1, -v2", "v1, v2, v3", "v2, v2, v3", "v1, |v2|, -v3"} {
-		for _, lanes := range []string{"quad_perm:[3,0,2,1]", "row_shl:3", "row_shr:1", "row_ror:5", "wave_shl:1", "wave_rol:1", "wave_shr:1", "wave_ror:1", "row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31", "row_newbcast:5"} {
+		for _, lanes := range []string{"quad_perm:[3,0,2,1]", "row_shl:3", "row_shr:1", "row_ror:5", "wave_shl:1", "wave_rol:1", "wave_shr:1", "wave_ror:1", "row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31", "row_newbcast:5", "row_share:9", "row_xmask:6"} {
 			for _, tail := range []string{" row_mask:0xf bank_mask:0xf", " row_mask:0xf bank_mask:0xf bound_ctrl:0", " row_mask:0xa bank_mask:0xf", " row_mask:0xf bank_mask:0x3 bound_ctrl:0"} {
 				if name == "v_mov_b32" || name == "v_add_f32" || name == "v_fmac_f32" || name == "v_lshlrev_b32" {
-					list = append(list, name+" "+o+" "+lanes+tail)
+					list = append(list, name+" "+o+" "+lanes+tail, name+"_dpp "+o+" "+lanes+tail+" fi:1")
 				}
 			}
+		}
+		for _, tail := range []string{"", " fi:1"} {
+			if strings.HasPrefix(name, "v_cmp") {
+				break
+			}
+			list = append(list, name+"_dpp "+o+" dpp8:[7,0,2,1,5,5,3,6]"+tail)
+		}
+	}
+	if strings.HasSuffix(name, "16") || strings.HasPrefix(name, "v_cvt_f32_f16") { // halves of registers
+		for _, o := range []string{"v1.h, v2.l", "v1.l, v2.h", "v1.h, -v2.h", "v1, v2.h", "v1.h, v2", "v1.l, s4", "v1.h, v2.l, v3.h", "v1.l, v1.h, v3.l", "v1.h, v1.h, v1.l", "v1.l, -v2.h, |v3.l|", "v1.h, s4, v3.h", "v2.h, 1.0, v2.h",
+			"v1.l, v2.h, v3.l, v4.h", "v1.h, v1.l, -v1.h, |v1.h|", "v4.h, s4, v3.l, v4.h", "v1.l, v2.l, 0x3c01, v3.l", "v1.l, v2.l, v3.l, 0x3c01"} {
+			list = append(list, name+" "+o, name+"_e64 "+o)
+		}
+		for _, o := range []string{"v1, v2 op_sel:[1,0]", "v1, v2 op_sel:[0,1]", "v1, v2, v3 op_sel:[1,0,0]", "v1, v2, v3 op_sel:[0,1,1]", "v1, v1, -s4 op_sel:[1,1,1]", "v1, v2, v3, v1 op_sel:[1,0,1,0]", "v1, v2, v3, v1 op_sel:[0,1,0,1]"} {
+			list = append(list, name+"_e64 "+o)
 		}
 	}
 	for _, o := range operands {
@@ -95,9 +110,18 @@ func slow(i *instr) *instr {
 	resolve(other, 0)
 	op := *other.op
 	op.quick = nil
+	op.moved = nil
 	other.op = &op
-	op.bind(other)
+	other.bind()
 	return other
+}
+
+// hurries reports an instruction that has a quicker way.
+func (i *instr) hurries() bool {
+	if i.inst.Generation() > 9 && (i.inst.IsDPP() || i.inst.IsDPP8()) {
+		return i.quickMoved() != nil
+	}
+	return i.op.quick != nil && i.op.quick(i) != nil
 }
 
 // numbers are those with which operations go wrong.
@@ -133,8 +157,8 @@ func randomMask(rng *rand.Rand) uint64 {
 }
 
 // randomWave is a wave with anything in its registers.
-func randomWave(rng *rand.Rand, l *launch) *wave {
-	w := &wave{v: new([vregs]vec), mode: modeUsual, group: &group{launch: l}}
+func randomWave(rng *rand.Rand, l *launch, v *[vregs]vec) *wave {
+	w := &wave{v: v, mode: modeUsual, group: &group{launch: l}, size: lanes}
 	for r := range w.s {
 		w.s[r] = randomWord(rng)
 	}
@@ -152,10 +176,11 @@ func randomWave(rng *rand.Rand, l *launch) *wave {
 	return w
 }
 
-func (w *wave) copied() *wave {
+// copied is the wave with registers of its own, of which only the first sixteen count.
+func (w *wave) copied(v *[vregs]vec) *wave {
 	c := *w
-	c.v = new([vregs]vec)
-	*c.v = *w.v
+	c.v = v
+	copy(v[:16], w.v[:16])
 	return &c
 }
 
@@ -182,7 +207,7 @@ func alike(i *instr, a, b *[vregs]vec, r, l int) bool {
 // Whatever runs in a quicker way has the same result: all operations with one,
 // with all kinds of operands, masks and numbers.
 func TestQuick(t *testing.T) {
-	tried := map[string]bool{}
+	tried, registers := map[string]bool{}, new([3][vregs]vec)
 	rng := rand.New(rand.NewPCG(1, 2))
 	waves := 6
 	if testing.Short() {
@@ -191,7 +216,7 @@ func TestQuick(t *testing.T) {
 	// What waves of 32 lanes call otherwise, and their masks of one register.
 	narrow := strings.NewReplacer("vcc", "vcc_lo", "s[10:11]", "s10", "s[6:7]", "s6",
 		"v_addc_co_", "v_add_co_ci_", "v_subb_co_", "v_sub_co_ci_", "v_subbrev_co_", "v_subrev_co_ci_")
-	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1100"} {
+	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1100", "gfx1201"} {
 		small := arch >= "gfx10" && arch < "gfx9"
 		var lines []string
 		for name, op := range operations() {
@@ -207,18 +232,18 @@ func TestQuick(t *testing.T) {
 			}
 		}
 		for text, i := range assembled(t, arch, lines) {
-			if i.op == nil || i.op.quick == nil || i.op.quick(i) == nil {
+			if i.op == nil || !i.hurries() {
 				continue
 			}
 			tried[i.inst.Name()] = true
 			plain := slow(i)
 			for range waves {
-				w := randomWave(rng, nil)
+				w := randomWave(rng, nil, &registers[0])
 				if small {
-					w.small = true
+					w.small, w.size = true, lanes/2
 					w.setPair(isa.Exec, w.exec()&lowLanes)
 				}
-				a, b := w.copied(), w.copied()
+				a, b := w.copied(&registers[1]), w.copied(&registers[2])
 				i.run(a, i)
 				plain.run(b, plain)
 				if a.s != b.s || a.scc != b.scc {
@@ -265,6 +290,13 @@ func TestQuickMemory(t *testing.T) {
 			lines = append(lines, "global_"+name+" "+addr+", "+d+", "+tail, "flat_"+name+" "+d+", v[2:3]", "flat_"+name+" v[2:3], "+d)
 		}
 	}
+	for name, a := range pairAccesses() {
+		for _, o := range []string{"v4, v8, v9", "v4, v4, v8", "v4, v[8:9], v[10:11]", "v4, v[2:3], v[2:3]", "v[8:9], v4", "v[8:11], v4", "v[4:5], v4", "v[2:5], v4"} {
+			if a.store == strings.HasPrefix(o, "v4,") {
+				lines = append(lines, name+" "+o+" offset0:3", name+" "+o+" offset1:7", name+" "+o+" offset0:255 offset1:1")
+			}
+		}
+	}
 	for name := range localAccesses() {
 		for _, d := range []string{"v8", "v[8:9]", "v[8:10]", "v[8:11]"} {
 			for _, tail := range []string{"", " offset:4", " offset:65532"} {
@@ -272,14 +304,21 @@ func TestQuickMemory(t *testing.T) {
 			}
 		}
 	}
-	dev, err := NewDevice("gfx942")
+	for _, arch := range []string{"gfx942", "gfx1030", "gfx1100", "gfx1201"} {
+		quickMemory(t, rng, arch, lines)
+	}
+}
+
+func quickMemory(t *testing.T, rng *rand.Rand, arch string, lines []string) {
+	registers := new([3][vregs]vec)
+	dev, err := NewDevice(arch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := &launch{kernel: &codeobj.LoadedKernel{Kernel: &codeobj.Kernel{}}, module: &Module{dev: dev, programs: [2]*program{{}}}, program: &program{}}
-	quick, all := 0, assembled(t, "gfx942", lines)
+	quick, all := 0, assembled(t, arch, lines)
 	for text, i := range all {
-		if i.op.quick != nil && i.op.quick(i) != nil {
+		if i.hurries() {
 			quick++
 		}
 		plain := slow(i)
@@ -296,11 +335,15 @@ func TestQuickMemory(t *testing.T) {
 				}
 				list[k] = r
 			}
-			w := randomWave(rng, l)
+			w := randomWave(rng, l, &registers[0])
 			w.mem, w.tmp = &mem, [8]vec{}
 			w.group.size, w.group.lds = 1<<12, make([]byte, 1<<12+8)
 			for b := range w.group.lds {
 				w.group.lds[b] = byte(rng.Uint32())
+			}
+			if arch != "gfx942" && n%2 == 0 {
+				w.small, w.size = true, lanes/2
+				w.setPair(isa.Exec, w.exec()&lowLanes)
 			}
 			r := list[rng.IntN(2)]
 			w.setPair(4, r.base+16)
@@ -335,25 +378,25 @@ func TestQuickMemory(t *testing.T) {
 				copy(list[0].data, before[0])
 				copy(list[1].data, before[1])
 				copy(w.group.lds, before[2])
-				c := w.copied()
+				c := w.copied(&registers[k+1])
 				j.run(c, j)
 				got[k] = result{c, [2]string{string(list[0].data), string(list[1].data)}, string(c.group.lds)}
 			}
 			a, b := got[0], got[1]
 			switch {
 			case a.memory != b.memory || a.lds != b.lds:
-				t.Errorf("%s: other memory than the long way leaves", text)
-			case *a.wave.v != *b.wave.v:
-				t.Errorf("%s: other registers than the long way leaves, exec 0x%x", text, w.exec())
+				t.Errorf("%s %s: other memory than the long way leaves", arch, text)
+			case [16]vec(a.wave.v[:16]) != [16]vec(b.wave.v[:16]):
+				t.Errorf("%s %s: other registers than the long way leaves, exec 0x%x", arch, text, w.exec())
 			case a.wave.state != b.wave.state || a.wave.fault != nil && a.wave.fault.Error() != b.wave.fault.Error():
-				t.Errorf("%s: %v, want %v", text, a.wave.fault, b.wave.fault)
+				t.Errorf("%s %s: %v, want %v", arch, text, a.wave.fault, b.wave.fault)
 			}
 			if t.Failed() {
 				return
 			}
 		}
 	}
-	if quick < 30 || len(all) < 60 {
-		t.Errorf("%d instructions, %d of them quick", len(all), quick)
+	if quick < 80 || len(all) < 160 {
+		t.Errorf("%s: %d instructions, %d of them quick", arch, len(all), quick)
 	}
 }

@@ -2,8 +2,6 @@ package emulator
 
 import (
 	"math/bits"
-	"sync/atomic"
-	"unsafe"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 )
@@ -39,7 +37,7 @@ func placeOf(i *instr, a access) (p place, ok bool) {
 // and has its error there.
 func (mv movers) quickAccess(i *instr, a access) func(*wave, *instr) {
 	p, ok := placeOf(i, a)
-	if !ok || a.bytes%4 != 0 || a.half != 0 || a.signed || a.lds || i.inst.Enc != isa.FLAT || i.inst.Segment() == 1 || i.inst.Generation() != 9 {
+	if !ok || a.bytes%4 != 0 || a.half != 0 || a.signed || a.lds || i.inst.Enc != isa.FLAT || i.inst.Segment() == 1 {
 		return nil
 	}
 	return func(w *wave, i *instr) {
@@ -72,20 +70,23 @@ func (mv movers) quickAccess(i *instr, a access) func(*wave, *instr) {
 		}
 		w.last = r
 		base -= r.base
-		at := &w.places.addr
-		bad, apart := mv.offsets(at, lo, hi, base, r.size-a.bytes, a.bytes)
+		at, offsets, all := &w.places.addr, mv.offsets, allLanes
+		if w.small && mv.offsetsLow != nil {
+			offsets, all = mv.offsetsLow, lowLanes
+		}
+		bad, apart := offsets(at, lo, hi, base, r.size-a.bytes, a.bytes)
+		row := apart == 0 && a.bytes == 4 && e == all && mv.row != nil
 		switch {
 		case bad&e != 0:
 			w.access(i, a)
+		case row && a.store:
+			mv.row(word32(r.data[:at[0]+4*uint64(w.size)], at[0]), &w.v[p.data][0], uint64(w.size))
+			mv.publish()
+		case row:
+			mv.row(&w.v[p.data][0], word32(r.data[:at[0]+4*uint64(w.size)], at[0]), uint64(w.size))
 		case a.store:
 			mv.store(r.data, at, &w.v[p.data], e, uint64(p.count))
 			mv.publish()
-		case apart == 0 && a.bytes == 4 && e == allLanes:
-			row := (*vec)(unsafe.Pointer(&r.data[at[0] : at[0]+4*lanes][0]))
-			d := &w.v[p.data]
-			for l := range d {
-				d[l] = atomic.LoadUint32(&row[l])
-			}
 		default:
 			for k := range p.count {
 				mv.load(&w.v[int(p.data)+k], r.data[4*k:], at, e)
@@ -114,7 +115,7 @@ func (mv movers) quickLocal(i *instr, a access) func(*wave, *instr) {
 			return
 		}
 		at := &w.places.addr
-		if bad := mv.local(at, &w.v[va%vregs], off, uint32(size-a.bytes)); bad&e != 0 {
+		if bad := mv.localOf(w)(at, &w.v[va%vregs], off, uint32(size-a.bytes)); bad&e != 0 {
 			w.local(i, a)
 			return
 		}
@@ -124,6 +125,75 @@ func (mv movers) quickLocal(i *instr, a access) func(*wave, *instr) {
 		}
 		for k := range count {
 			mv.loadLocal(&w.v[reg+k], w.group.lds[4*k:], at, e)
+		}
+	}
+}
+
+// localOf chooses the mover for the lanes that the wave has.
+func (mv movers) localOf(w *wave) func(at *[lanes]uint64, addr *vec, off, limit uint32) uint64 {
+	if w.small && mv.localLow != nil {
+		return mv.localLow
+	}
+	return mv.local
+}
+
+// pairAccess is a load or store of two places in local memory, unit bytes times one
+// of two offsets from one address.
+type pairAccess struct {
+	bytes, unit uint64
+	store       bool
+}
+
+func pairAccesses() map[string]pairAccess {
+	list := map[string]pairAccess{}
+	for name, n := range map[string]uint64{"b32": 4, "b64": 8} {
+		list["ds_read2_"+name], list["ds_write2_"+name] = pairAccess{n, n, false}, pairAccess{n, n, true}
+		list["ds_read2st64_"+name], list["ds_write2st64_"+name] = pairAccess{n, 64 * n, false}, pairAccess{n, 64 * n, true}
+	}
+	return list
+}
+
+// quickLocal2 is local2.
+func (mv movers) quickLocal2(i *instr, a pairAccess) func(*wave, *instr) {
+	va, data0, data1, dst := dsOperands(i.inst)
+	if i.inst.GDS() || va < 0 {
+		return nil
+	}
+	count := int(a.bytes / 4)
+	reg := [2]int{dst, dst + count}
+	if a.store {
+		reg = [2]int{data0, data1}
+	}
+	if reg[0] < 0 || reg[1] < 0 || max(reg[0], reg[1])+count > vregs {
+		return nil
+	}
+	o0, o1 := i.inst.Offsets()
+	off := [2]uint32{o0 * uint32(a.unit), o1 * uint32(a.unit)}
+	return func(w *wave, i *instr) {
+		e, size := w.exec(), uint64(w.group.size)
+		// Both before any is loaded: the address may be among the results.
+		at, local := [2]*[lanes]uint64{&w.places.addr, &w.places.room}, mv.localOf(w)
+		for k := range at {
+			if size < a.bytes || local(at[k], &w.v[va%vregs], off[k], uint32(size-a.bytes))&e != 0 {
+				w.local2(i, a.bytes, a.unit, a.store)
+				return
+			}
+		}
+		for m := e; a.store && m != 0; m &= m - 1 { // in the order of the lanes: the last one wins
+			l := bits.TrailingZeros64(m) & 63
+			for k := range at {
+				for n := range count {
+					store32(w.group.lds, at[k][l]+4*uint64(n), w.v[(reg[k]+n)%vregs][l])
+				}
+			}
+		}
+		if a.store {
+			return
+		}
+		for k := range at {
+			for n := range count {
+				mv.loadLocal(&w.v[reg[k]+n], w.group.lds[4*n:], at[k], e)
+			}
 		}
 	}
 }

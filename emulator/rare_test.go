@@ -354,9 +354,13 @@ KERNEL set(u32 *p, u32 groups) { if (BID == 0 && TID == 0) __builtin_amdgcn_ds_g
 				t.Errorf("%s: behind the barrier %d is read, want 78", arch, got)
 			}
 		}
-		p, _ := alloc(t, m, 8*1000)
-		_, err := m.Launch(t.Context(), "turns", Dim3{1000, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(1000)}, Options{Workers: 2})
-		if err == nil || !strings.Contains(err.Error(), "a barrier of the whole grid: of 1000 work-groups 128 run at a time") {
+		p, _ := alloc(t, m, 8*5000)
+		if _, err := m.Launch(t.Context(), "turns", Dim3{300, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(300)}, Options{Workers: 2, Budget: 50e6}); err != nil {
+			t.Errorf("%s: 300 work-groups: %v", arch, err)
+		}
+		holds := map[string]string{"gfx900": "2560", "gfx90a": "3520"}[arch]
+		_, err := m.Launch(t.Context(), "turns", Dim3{5000, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(5000)}, Options{Workers: 2})
+		if err == nil || !strings.Contains(err.Error(), "a barrier of the whole grid: of 5000 work-groups the largest "+arch+" holds "+holds+" at a time") {
 			t.Errorf("%s: a grid that is too large: %v", arch, err)
 		}
 	}

@@ -148,6 +148,10 @@ func (i *instr) bind() {
 	switch {
 	case i.inst.Generation() == 9:
 	case i.inst.IsDPP(), i.inst.IsDPP8():
+		if run := i.quickMoved(); run != nil {
+			i.run = run
+			return
+		}
 		inner := *i
 		inner.cross = false
 		inner.src[0].kind, inner.src[0].reg = srcVector, permuted

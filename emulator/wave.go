@@ -60,6 +60,11 @@ type wave struct {
 	left    int64 // instructions of this turn
 	count   *Counters
 
+	spins bool  // it stands still, or did when somebody looked
+	still still // how
+	turns int   // since somebody looked whether it does
+	every int   // turns from one look to the next
+
 	pending []pending // of a launch that is checked
 	list    []touch
 }

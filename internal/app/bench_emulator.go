@@ -35,6 +35,11 @@ func (b *benches) emulator(ctx context.Context) error {
 	beside := func(kernel string) string { return row(kernel + " kernel beside MGPUSim") }
 	peers := []string{"integer", "f32", "saxpy"}
 	all := []string{saxpy, memory}
+	for _, t := range rdnaTargets() {
+		for _, kernel := range rdnaKernels() {
+			all = append(all, rdnaRow(kernel, t))
+		}
+	}
 	for _, kernel := range append(rates, peers...) {
 		all = append(all, rate(kernel), scale(kernel), beside(kernel))
 	}
@@ -50,11 +55,11 @@ func (b *benches) emulator(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	clang := filepath.Join(b.builder.Machine.LLVM.BinDir, "clang++")
-	code, err := emubench.Compile(ctx, clang, dir, true)
+	code, err := emubench.Compile(ctx, clang, dir, emubench.Target{Processor: "gfx942"})
 	if err != nil {
 		return err
 	}
-	plain, err := emubench.Compile(ctx, clang, dir, false)
+	plain, err := emubench.Compile(ctx, clang, dir, emubench.Target{Processor: "gfx942", Apart: true})
 	if err != nil {
 		return err
 	}
@@ -69,6 +74,9 @@ func (b *benches) emulator(ctx context.Context) error {
 		if err := b.emulatorScale(ctx, scale(kernel), jobs[kernel]); err != nil {
 			return err
 		}
+	}
+	if err := b.emulatorRDNA(ctx, clang, dir); err != nil {
+		return err
 	}
 	million := emubench.Saxpy(code, 1<<20)
 	if b.wanted(saxpy) {
@@ -94,6 +102,37 @@ func (b *benches) emulator(ctx context.Context) error {
 		}
 		return jobs[kernel]
 	})
+}
+
+// rdnaTargets and rdnaKernels are what is measured of RDNA.
+func rdnaTargets() []emubench.Target {
+	return []emubench.Target{{Processor: "gfx1030"}, {Processor: "gfx1100"}, {Processor: "gfx1100", Wide: true}, {Processor: "gfx1201"}, {Processor: "gfx1201", Wide: true}}
+}
+
+func rdnaKernels() []string { return []string{"integer", "f32", "reduce", "saxpy"} }
+
+func rdnaRow(kernel string, t emubench.Target) string {
+	return fmt.Sprintf("emulator: %s kernel on one core, %s", kernel, t)
+}
+
+// emulatorRDNA measures the same kernels on processors of RDNA, in launches of a
+// quarter of the size: there are many of them.
+func (b *benches) emulatorRDNA(ctx context.Context, clang, dir string) error {
+	for _, t := range rdnaTargets() {
+		if !slices.ContainsFunc(rdnaKernels(), func(k string) bool { return b.wanted(rdnaRow(k, t)) }) {
+			continue
+		}
+		code, err := emubench.Compile(ctx, clang, dir, t)
+		if err != nil {
+			return err
+		}
+		for _, j := range []emubench.Job{emubench.Loop(code, "integer", 64, 2000), emubench.Loop(code, "f32", 64, 2000), emubench.Reduce(code, 64, 150), emubench.Saxpy(code, 1<<20)} {
+			if err := b.emulatorRate(ctx, rdnaRow(j.Kernel, t), j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (b *benches) add(row bench.Row) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/stonemason-hip/stonemason/emulator"
@@ -21,24 +22,45 @@ import (
 //go:embed kernels.hip
 var source []byte
 
-// arch is the GPU that both sides emulate.
-const arch = "gfx942"
+// Target is a GPU, and what kernels are compiled for it with.
+type Target struct {
+	Processor string
+	Wide      bool // waves of 64 lanes, where RDNA has those of 32
+	Apart     bool // products and sums are not fused, as compilers have it: MGPUSim rounds those twice
+}
 
-// Compile compiles the kernels in a folder and returns the path of the code object.
-// fused says whether products and sums become fused multiply-adds, as compilers have
-// it: MGPUSim rounds those twice.
-func Compile(ctx context.Context, clang, dir string, fused bool) (string, error) {
-	contract := map[bool]string{true: "fast", false: "off"}[fused]
-	in, out := filepath.Join(dir, "kernels.hip"), filepath.Join(dir, "kernels-"+contract+".co")
+// String is the processor, and the size of the waves where it has two.
+func (t Target) String() string {
+	switch {
+	case strings.HasPrefix(t.Processor, "gfx9"):
+		return t.Processor
+	case t.Wide:
+		return t.Processor + ", waves of 64 lanes"
+	}
+	return t.Processor + ", waves of 32 lanes"
+}
+
+// Code is what Compile has made.
+type Code struct{ Path, Processor string }
+
+// Compile compiles the kernels in a folder for a GPU.
+func Compile(ctx context.Context, clang, dir string, t Target) (Code, error) {
+	contract := map[bool]string{false: "fast", true: "off"}[t.Apart]
+	in := filepath.Join(dir, "kernels.hip")
+	code := Code{filepath.Join(dir, fmt.Sprintf("kernels-%s-%s-%t.co", t.Processor, contract, t.Wide)), t.Processor}
 	if err := os.WriteFile(in, source, 0o644); err != nil {
-		return "", err
+		return Code{}, err
 	}
-	cmd := exec.CommandContext(ctx, clang, "-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output", "-O3", "-fuse-cuid=none",
-		"-ffp-contract="+contract, "--offload-arch="+arch, in, "-o", out)
+	argv := []string{"-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output", "-O3", "-fuse-cuid=none",
+		"-ffp-contract=" + contract, "--offload-arch=" + t.Processor, in, "-o", code.Path}
+	if t.Wide && !strings.HasPrefix(t.Processor, "gfx9") {
+		argv = append(argv, "-mwavefrontsize64")
+	}
+	cmd := exec.CommandContext(ctx, clang, argv...)
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compiling the kernels of the benchmark: %w\n%.2000s", err, said)
+		return Code{}, fmt.Errorf("compiling the kernels of the benchmark for %s: %w\n%.2000s", t, err, said)
 	}
-	return out, nil
+	return code, nil
 }
 
 // Job is one kernel with its arguments. As JSON it is what the program in
@@ -54,7 +76,8 @@ type Job struct {
 	Pointers []Pointer
 	Runs     int
 
-	sizes []int // of the arguments
+	sizes     []int // of the arguments
+	processor string
 }
 
 // Pointer is an argument that is a buffer.
@@ -74,8 +97,8 @@ type Report struct {
 // block is how many work-items the kernels have in a work-group.
 const block = 256
 
-func job(code, kernel string, groups uint32) Job {
-	return Job{Code: code, Kernel: kernel, Grid: [3]uint32{groups, 1, 1}, Block: [3]uint16{block, 1, 1}, Runs: 1}
+func job(code Code, kernel string, groups uint32) Job {
+	return Job{Code: code.Path, processor: code.Processor, Kernel: kernel, Grid: [3]uint32{groups, 1, 1}, Block: [3]uint16{block, 1, 1}, Runs: 1}
 }
 
 func (j *Job) buffer(data []byte, result bool) {
@@ -90,7 +113,7 @@ func (j *Job) word(v uint32) {
 }
 
 // Loop is a kernel that computes in a loop of n rounds: integer, f32 or f64.
-func Loop(code, kernel string, groups, n uint32) Job {
+func Loop(code Code, kernel string, groups, n uint32) Job {
 	j := job(code, kernel, groups)
 	size := 4
 	if kernel == "f64" {
@@ -102,7 +125,7 @@ func Loop(code, kernel string, groups, n uint32) Job {
 }
 
 // Reduce sums up n rows a work-group in local memory.
-func Reduce(code string, groups, n uint32) Job {
+func Reduce(code Code, groups, n uint32) Job {
 	j := job(code, "reduce", groups)
 	in := make([]byte, 4*(int(groups)*block+int(n)))
 	for k := 0; k < len(in); k += 4 {
@@ -115,7 +138,7 @@ func Reduce(code string, groups, n uint32) Job {
 }
 
 // Saxpy is y += 2.5*x on n elements, a multiple of a work-group.
-func Saxpy(code string, n uint32) Job {
+func Saxpy(code Code, n uint32) Job {
 	j := job(code, "saxpy", n/block)
 	numbers := func(mod uint32) []byte {
 		data := make([]byte, 0, 4*n)
@@ -139,7 +162,7 @@ func (j *Job) Run(ctx context.Context, cores int) (r Report, whole time.Duration
 	if err != nil {
 		return r, 0, err
 	}
-	dev, err := emulator.NewDevice(arch)
+	dev, err := emulator.NewDevice(j.processor)
 	if err != nil {
 		return r, 0, err
 	}

@@ -17,7 +17,13 @@ import (
 // What is measured is right: all of saxpy, and the kernels that loop run the same
 // on one core and on all.
 func TestJobs(t *testing.T) {
-	code, err := Compile(t.Context(), llvmtest.Tool(t, "clang++"), t.TempDir(), false)
+	for _, target := range []Target{{Processor: "gfx942", Apart: true}, {Processor: "gfx1100", Apart: true}, {Processor: "gfx1201", Apart: true, Wide: true}} {
+		t.Run(target.String(), func(t *testing.T) { jobs(t, target) })
+	}
+}
+
+func jobs(t *testing.T, target Target) {
+	code, err := Compile(t.Context(), llvmtest.Tool(t, "clang++"), t.TempDir(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +101,7 @@ func TestPeer(t *testing.T) {
 		}
 		return &Peer{program: file, dir: dir}
 	}
-	j := Loop("x.co", "f32", 1, 2)
+	j := Loop(Code{Path: "x.co"}, "f32", 1, 2)
 	r, err := peer(`cat > job; echo '{"Seconds":[0.5],"Instructions":7,"Result":"ab"}'`).Run(t.Context(), j)
 	if err != nil || r.Seconds[0] != 0.5 || r.Instructions != 7 || r.Result != "ab" {
 		t.Error(r, err)
