@@ -29,6 +29,7 @@ type Options struct {
 	Check         Check  // what to look for beside
 	Count         bool   // fill all Counters
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+	Items         Dim3   // work-items of the grid where the last work-groups are not full; 0: all are
 
 	// What kernels print goes to Output, what they print of failed assertions to
 	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
@@ -42,7 +43,8 @@ type launch struct {
 	program *program
 	kernel  *codeobj.LoadedKernel
 	grid    Dim3 // in work-groups
-	block   Dim3
+	block   Dim3 // of a full work-group
+	items   Dim3 // of the grid
 	opts    Options
 	kernarg *region
 	packet  *region // the dispatch packet
@@ -138,6 +140,9 @@ func (l *launch) prepare(args [][]byte) error {
 	case work > 1024:
 		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
 	}
+	if err := l.allowed(); err != nil {
+		return err
+	}
 	if l.program = l.module.programs[programOf(d)]; l.program == nil {
 		return fmt.Errorf("waves of %d lanes: %s has none", d.Properties.WavefrontSize(), l.module.dev.target)
 	}
@@ -155,7 +160,6 @@ func (l *launch) prepare(args [][]byte) error {
 		l.private += extra
 	}
 	l.private = (l.private + 15) &^ 15
-	const maxPrivate = 1 << 22
 	if l.private > maxPrivate {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
@@ -220,7 +224,7 @@ func (l *launch) arguments(args [][]byte) error {
 	for n, v := range []uint32{l.block.X, l.block.Y, l.block.Z} {
 		le.PutUint16(p[4+2*n:], uint16(v))
 	}
-	for n, v := range []uint32{l.grid.X * l.block.X, l.grid.Y * l.block.Y, l.grid.Z * l.block.Z} {
+	for n, v := range []uint32{l.items.X, l.items.Y, l.items.Z} {
 		le.PutUint32(p[12+4*n:], v)
 	}
 	le.PutUint32(p[24:], l.private)
@@ -230,7 +234,7 @@ func (l *launch) arguments(args [][]byte) error {
 }
 
 // hidden fills in an argument that the compiler added (AMDGPUUsage, "Code Object
-// V5 Kernel Argument Metadata"). Those that are not known stay zero.
+// V5 Kernel Argument Metadata").
 func (l *launch) hidden(kind string, at []byte) (err error) {
 	put := func(v uint64) {
 		for i := range at {
@@ -239,17 +243,23 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 	}
 	switch kind {
 	case "hidden_block_count_x":
-		put(uint64(l.grid.X))
+		put(uint64(l.items.X / l.block.X)) // those that are full
 	case "hidden_block_count_y":
-		put(uint64(l.grid.Y))
+		put(uint64(l.items.Y / l.block.Y))
 	case "hidden_block_count_z":
-		put(uint64(l.grid.Z))
+		put(uint64(l.items.Z / l.block.Z))
 	case "hidden_group_size_x":
 		put(uint64(l.block.X))
 	case "hidden_group_size_y":
 		put(uint64(l.block.Y))
 	case "hidden_group_size_z":
 		put(uint64(l.block.Z))
+	case "hidden_remainder_x":
+		put(uint64(l.items.X % l.block.X))
+	case "hidden_remainder_y":
+		put(uint64(l.items.Y % l.block.Y))
+	case "hidden_remainder_z":
+		put(uint64(l.items.Z % l.block.Z))
 	case "hidden_grid_dims":
 		switch {
 		case l.grid.Z > 1 || l.block.Z > 1:
@@ -289,6 +299,8 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 		if heap, err = l.module.dev.heapState(); err == nil {
 			put(heap.base)
 		}
+	default:
+		err = zeroArgument(kind)
 	}
 	return err
 }
@@ -346,7 +358,7 @@ func (l *launch) start(w *wave, g *group) {
 	w.pc = l.entry
 	w.size = uint32(l.program.decoder.WaveSize())
 	w.small = w.size < lanes
-	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
+	w.mode = modeAtStart(d.Rsrc1, gen)
 	w.chooseCode()
 	at := uint16(0)
 	put := func(v uint32) {
@@ -412,11 +424,11 @@ func (l *launch) start(w *wave, g *group) {
 	exec := uint64(0)
 	for lane := range w.size {
 		item := uint32(w.number)*w.size + lane
-		if uint64(item) >= l.block.count() {
+		if uint64(item) >= g.block.count() {
 			break
 		}
 		exec |= 1 << lane
-		x, y, z := item%l.block.X, item/l.block.X%l.block.Y, item/l.block.X/l.block.Y
+		x, y, z := item%g.block.X, item/g.block.X%g.block.Y, item/g.block.X/g.block.Y
 		if gen.packedIDs {
 			w.v[0][lane] = x | y<<10 | z<<20
 			continue
