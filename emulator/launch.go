@@ -100,6 +100,9 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		})
 	}
 	wg.Wait()
+	if err := l.watch.doubtful(); err != nil {
+		l.fail(err)
+	}
 	if l.printf != nil {
 		if err := l.host.printBuffered(l.printf, m.obj.Metadata.Printf); err != nil {
 			l.fail(fmt.Errorf("kernel %s: %w", kernel, err))
@@ -133,7 +136,7 @@ func (l *launch) prepare(args [][]byte) error {
 	work := l.block.count()
 	limit := l.kernel.MaxFlatWorkgroupSize
 	switch {
-	case l.grid.count() == 0 || work == 0:
+	case l.grid.X == 0 || l.grid.Y == 0 || l.grid.Z == 0 || l.block.X == 0 || l.block.Y == 0 || l.block.Z == 0:
 		return errors.New("an empty grid or work-group")
 	case limit > 0 && work > limit:
 		return fmt.Errorf("%d work-items in a work-group: the kernel allows %d", work, limit)
