@@ -162,7 +162,7 @@ func (l *launch) prepare(args [][]byte) error {
 		}
 		l.private += extra
 	}
-	l.private = (l.private + 15) &^ 15
+	l.private = (l.private + 3) &^ 3
 	if l.private > maxPrivate {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
@@ -223,7 +223,7 @@ func (l *launch) arguments(args [][]byte) error {
 	}
 	// hsa_kernel_dispatch_packet_t (HSA runtime specification, 2.9).
 	le, p := binary.LittleEndian, l.packet.data
-	le.PutUint16(p[2:], 3) // dimensions
+	le.PutUint16(p[2:], uint16(l.dimensions()))
 	for n, v := range []uint32{l.block.X, l.block.Y, l.block.Z} {
 		le.PutUint16(p[4+2*n:], uint16(v))
 	}
@@ -232,6 +232,7 @@ func (l *launch) arguments(args [][]byte) error {
 	}
 	le.PutUint32(p[24:], l.private)
 	le.PutUint32(p[28:], l.lds)
+	le.PutUint64(p[32:], l.module.image.base-l.module.low+l.kernel.DescriptorAddr)
 	le.PutUint64(p[40:], l.kernarg.base)
 	return nil
 }
@@ -264,14 +265,7 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 	case "hidden_remainder_z":
 		put(uint64(l.items.Z % l.block.Z))
 	case "hidden_grid_dims":
-		switch {
-		case l.grid.Z > 1 || l.block.Z > 1:
-			put(3)
-		case l.grid.Y > 1 || l.block.Y > 1:
-			put(2)
-		default:
-			put(1)
-		}
+		put(l.dimensions())
 	case "hidden_private_base":
 		put(privateAperture >> 32)
 	case "hidden_shared_base":

@@ -65,6 +65,17 @@ func (l *launch) allowed() error {
 	return nil
 }
 
+// dimensions is how many of them the grid has.
+func (l *launch) dimensions() uint64 {
+	switch {
+	case l.items.Z > 1:
+		return 3
+	case l.items.Y > 1:
+		return 2
+	}
+	return 1
+}
+
 // blockOf is the size of a work-group: the last ones of a dimension may have less.
 func (l *launch) blockOf(id Dim3) Dim3 {
 	rest := func(all, id, block uint32) uint32 {

@@ -284,3 +284,167 @@ func TestBadRelocations(t *testing.T) {
 		}
 	}
 }
+
+// assembled loads a kernel k of instructions alone.
+func assembledKernel(t *testing.T, arch, code, directives, args string, kernarg int) *Module {
+	t.Helper()
+	data, err := os.ReadFile(llvmtest.Assembly(t, arch, code, directives, args, kernarg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewDevice(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := d.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const (
+	pointers = "      - {.offset: 0, .size: 8, .value_kind: global_buffer}\n      - {.offset: 8, .size: 8, .value_kind: global_buffer}"
+	smallest = ".amdhsa_next_free_vgpr 16\n.amdhsa_next_free_sgpr 24\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
+)
+
+// What a small kernel does, counted by hand.
+func TestCountersByHand(t *testing.T) {
+	m := assembledKernel(t, "gfx942", `
+s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_lshlrev_b32 v1, 2, v0
+s_waitcnt lgkmcnt(0)
+global_load_dword v2, v1, s[6:7]
+s_waitcnt vmcnt(0)
+v_cmp_lt_u32 vcc, 15, v0
+s_and_saveexec_b64 s[8:9], vcc
+v_add_u32 v2, 1, v2
+s_mov_b64 exec, s[8:9]
+ds_write_b32 v1, v2
+s_waitcnt lgkmcnt(0)
+ds_read_b32 v3, v1
+scratch_store_dwordx2 off, v[2:3], off
+v_mfma_f32_4x4x1_16b_f32 v[8:11], v2, v2, 0
+s_waitcnt lgkmcnt(0)
+global_atomic_add v1, v3, s[4:5]
+global_store_byte v1, v3, s[6:7] offset:3
+s_endpgm`, smallest+".amdhsa_accum_offset 16\n.amdhsa_group_segment_fixed_size 256\n.amdhsa_private_segment_fixed_size 8", pointers, 16)
+	pa, _ := alloc(t, m, 256)
+	pb, _ := alloc(t, m, 256)
+	got, err := m.Launch(t.Context(), "k", Dim3{1, 2, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(pa)), u64arg(uint64(pb))}, Options{Count: true, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const groups = 2
+	want := Counters{Instructions: 18 * groups, Groups: groups, Waves: groups, Scalar: 2 * groups, Vector: 3 * groups, Matrix: 1 * groups, ScalarMemory: 1 * groups, VectorMemory: 4 * groups, LocalMemory: 2 * groups, Control: 5 * groups,
+		Lanes: 9 * 64 * groups, ActiveLanes: (9*64 - 16) * groups, BytesLoaded: (16 + 256 + 256) * groups, BytesStored: (256 + 64) * groups, LocalBytes: 512 * groups, PrivateBytes: 8 * 64 * groups}
+	if got != want {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// The registers that arguments are loaded into before a kernel starts are right where
+// the kernel trusts them: behind the part of its code that is for firmware that does not.
+func TestPreloadedRegisters(t *testing.T) {
+	for _, arch := range []string{"gfx90a", "gfx942", "gfx950"} {
+		m := loadHIP(t, arch, "-O3", `KERNEL add(u32 *out, u32 x, u32 y, u64 z) { out[TID] = TID * x + y + (u32)(z >> 32); }`, "-mllvm", "-amdgpu-kernarg-preload-count=8")
+		k, _ := m.Object().Kernel("add")
+		if k.Descriptor.KernargPreloadLength() < 6 {
+			t.Fatalf("%s: %d registers are preloaded", arch, k.Descriptor.KernargPreloadLength())
+		}
+		const prologue = 256
+		k.Entry += prologue
+		p, out := alloc(t, m, 256)
+		c, err := m.Launch(t.Context(), "add", Dim3{1, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(7), u32arg(5), u64arg(9 << 32)}, Options{Count: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.ScalarMemory != 0 {
+			t.Errorf("%s: %d scalar loads: the arguments were not in registers", arch, c.ScalarMemory)
+		}
+		for i := range uint32(64) {
+			if got := load32(out, uint64(4*i)); got != i*7+14 {
+				t.Fatalf("%s: %d: %d, want %d", arch, i, got, i*7+14)
+			}
+		}
+	}
+}
+
+// User registers come in the order of the descriptor's bits, whichever of them there are;
+// what follows them is the work-group. The kernel stores all of its first 24.
+func TestUserRegisters(t *testing.T) {
+	for _, c := range []struct {
+		arch, directives string
+		kernarg, private int // where they are
+		dispatch, group  int
+	}{
+		{"gfx900", ".amdhsa_user_sgpr_dispatch_ptr 1\n.amdhsa_user_sgpr_dispatch_id 1\n.amdhsa_user_sgpr_private_segment_size 1", 2, 6, 0, 7},
+		{"gfx900", ".amdhsa_user_sgpr_private_segment_buffer 1\n.amdhsa_user_sgpr_queue_ptr 1\n.amdhsa_user_sgpr_flat_scratch_init 1\n.amdhsa_system_sgpr_workgroup_info 1", 6, -1, -1, 10},
+		{"gfx942", ".amdhsa_accum_offset 16\n.amdhsa_user_sgpr_dispatch_ptr 1\n.amdhsa_user_sgpr_queue_ptr 1", 4, -1, 0, 6},
+		{"gfx1100", ".amdhsa_user_sgpr_dispatch_id 1\n.amdhsa_user_sgpr_private_segment_size 1", 0, 4, -1, 5},
+	} {
+		var code strings.Builder
+		load, wait := "s_load_dwordx2 s[28:29], s[%d:%d], 0x0\n", "s_waitcnt lgkmcnt(0)\n"
+		store := "global_store_dword v1, v2, s[28:29] offset:%d\n"
+		if c.arch == "gfx1100" {
+			load, store = "s_load_b64 s[28:29], s[%d:%d], 0x0\n", "global_store_b32 v1, v2, s[28:29] offset:%d\n"
+		}
+		fmt.Fprintf(&code, load+wait+"v_mov_b32 v1, 0\n", c.kernarg, c.kernarg+1)
+		for n := range 24 {
+			fmt.Fprintf(&code, "v_mov_b32 v2, s%d\n"+store, n, 4*n)
+		}
+		code.WriteString("s_endpgm")
+		directives := strings.Replace(smallest, "sgpr 24", "sgpr 32", 1) + ".amdhsa_system_sgpr_workgroup_id_y 1\n.amdhsa_system_sgpr_workgroup_id_z 1\n.amdhsa_private_segment_fixed_size 40\n" + c.directives
+		m := assembledKernel(t, c.arch, code.String(), directives, pointers, 16)
+		p, out := alloc(t, m, 96)
+		if _, err := m.Launch(t.Context(), "k", Dim3{5, 3, 2}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(0)}, Options{Deterministic: true}); err != nil {
+			t.Fatalf("%s: %v", c.arch, err)
+		}
+		for n, want := range []uint32{4, 2, 1} { // the last work-group
+			if got := load32(out, uint64(4*(c.group+n))); got != want {
+				t.Errorf("%s: s%d is %d, want %d of the work-group", c.arch, c.group+n, got, want)
+			}
+		}
+		if c.private >= 0 && load32(out, uint64(4*c.private)) != 40 {
+			t.Errorf("%s: s%d is %d, want 40 private bytes", c.arch, c.private, load32(out, uint64(4*c.private)))
+		}
+		if at := uint64(4 * c.dispatch); c.dispatch >= 0 && binary.LittleEndian.Uint64(out[at:]) < globalBase {
+			t.Errorf("%s: the dispatch packet lies at 0x%x", c.arch, binary.LittleEndian.Uint64(out[at:]))
+		}
+	}
+}
+
+// Private memory ends where the descriptor says.
+func TestPrivateEnds(t *testing.T) {
+	for at, want := range map[int]string{0: "", 36: "", 37: "load of 4 private bytes at 0x25: there are 40", 40: "load of 4 private bytes at 0x28"} {
+		m := assembledKernel(t, "gfx942", fmt.Sprintf("v_mov_b32 v1, %d\nscratch_load_dword v2, v1, off\ns_endpgm", at), smallest+".amdhsa_accum_offset 16\n.amdhsa_private_segment_fixed_size 40", "", 0)
+		_, err := m.Launch(t.Context(), "k", Dim3{1, 1, 1}, Dim3{1, 1, 1}, nil, Options{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("at %d of 40: %v, want %q", at, err, want)
+		}
+	}
+}
+
+// A seed is an order of its own: two seeds give two orders, the same seed the same.
+func TestSeeds(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O2", `KERNEL order(u32 *next, u32 *out) { if (TID % 64 == 0) out[GID / 64] = __hip_atomic_fetch_add(next, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }`)
+	orders := map[string]uint64{}
+	for seed := range uint64(12) {
+		var first string
+		for range 2 {
+			p, _ := alloc(t, m, 4)
+			po, out := alloc(t, m, 4*16*8)
+			if _, err := m.Launch(t.Context(), "order", Dim3{8, 1, 1}, Dim3{1024, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(po))}, Options{Deterministic: true, Seed: seed}); err != nil {
+				t.Fatal(err)
+			}
+			if first != "" && first != string(out) {
+				t.Errorf("seed %d: two orders", seed)
+			}
+			first = string(out)
+		}
+		orders[first] = seed
+	}
+	if len(orders) < 10 {
+		t.Errorf("12 seeds give %d orders", len(orders))
+	}
+}
