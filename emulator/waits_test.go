@@ -113,3 +113,25 @@ func fileOffset(t *testing.T, obj *codeobj.Object, addr uint64) uint64 {
 	t.Fatalf("0x%x is in no segment", addr)
 	return 0
 }
+
+// A flat load may come from either memory: waiting for one of them is half of it.
+func TestHalfAWaitIsMissed(t *testing.T) {
+	for _, c := range []struct{ wait, want string }{
+		{"s_waitcnt vmcnt(0)", "missing s_waitcnt: v2"}, {"s_waitcnt lgkmcnt(0)", "missing s_waitcnt: v2"}, {"s_waitcnt vmcnt(0) lgkmcnt(0)", ""},
+		{"s_waitcnt vmcnt(0)\ns_waitcnt lgkmcnt(0)", ""}, {"s_waitcnt vmcnt(0) lgkmcnt(1)", "missing s_waitcnt: v2"},
+	} {
+		for arch, load := range map[string]string{"gfx90a": "flat_load_dword v2, v[0:1]", "gfx1100": "flat_load_b32 v2, v[0:1]"} {
+			directives := smallest
+			if arch == "gfx90a" {
+				directives += ".amdhsa_accum_offset 16"
+			}
+			move := map[string]string{"gfx90a": "s_load_dwordx2 s[4:5], s[0:1], 0x0", "gfx1100": "s_load_b64 s[4:5], s[0:1], 0x0"}[arch]
+			m := assembledKernel(t, arch, move+"\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v0, s4\nv_mov_b32 v1, s5\n"+load+"\n"+c.wait+"\nv_mov_b32 v3, v2\ns_endpgm", directives, pointers, 16)
+			p, _ := alloc(t, m, 64)
+			_, err := m.Launch(t.Context(), "k", Dim3{1, 1, 1}, Dim3{32, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(0)}, Options{Check: CheckWait})
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %s: %v, want %q", arch, c.wait, err, c.want)
+			}
+		}
+	}
+}
