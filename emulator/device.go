@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,6 +161,7 @@ func (d *Device) Load(data []byte) (*Module, error) {
 	if err := m.pointManaged(); err != nil {
 		return nil, fmt.Errorf("code object: %w", err)
 	}
+	m.protect()
 	return m, m.decode()
 }
 
@@ -179,45 +179,6 @@ func (m *Module) Symbol(name string) (Pointer, uint64, error) {
 		return Pointer(m.image.base + s.Value - m.low), s.Size, nil
 	}
 	return 0, 0, fmt.Errorf("no variable %q in the code object", name)
-}
-
-// Relocations that a linked code object has (AMDGPUUsage, "Relocation Records").
-const (
-	relAbs64      = 3
-	relRelative64 = 13
-)
-
-// relocate applies the dynamic relocations (sections of type SHT_RELA, 24 bytes
-// an entry: offset, info, addend).
-func (m *Module) relocate() error {
-	const rela = 4
-	le := binary.LittleEndian
-	for _, s := range m.obj.Sections {
-		if s.Type != rela {
-			continue
-		}
-		for at := 0; at+24 <= len(s.Data); at += 24 {
-			offset, info, addend := le.Uint64(s.Data[at:]), le.Uint64(s.Data[at+8:]), le.Uint64(s.Data[at+16:])
-			var value uint64
-			switch kind := uint32(info); kind {
-			case relRelative64:
-				value = m.image.base - m.low + addend
-			case relAbs64:
-				sym := int(info>>32) - 1 // the table here begins behind the empty symbol
-				if sym < 0 || sym >= len(m.obj.Dynamic) || !m.obj.Dynamic[sym].Defined() {
-					return fmt.Errorf("%s: the relocation at 0x%x needs a symbol that is not there", s.Name, offset)
-				}
-				value = m.image.base - m.low + m.obj.Dynamic[sym].Value + addend
-			default:
-				return fmt.Errorf("%s: relocation type %d at 0x%x is not known", s.Name, kind, offset)
-			}
-			if offset < m.low || offset-m.low > m.image.size-min(8, m.image.size) {
-				return fmt.Errorf("%s: the relocation at 0x%x is outside of the image", s.Name, offset)
-			}
-			le.PutUint64(m.image.data[offset-m.low:], value)
-		}
-	}
-	return nil
 }
 
 // functions returns the addresses of functions, relative to the object, sorted.

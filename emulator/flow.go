@@ -30,12 +30,20 @@ func scalarFlow() map[string]*operation {
 	branch("s_cbranch_execz", func(w *wave) bool { return w.exec() == 0 })
 	branch("s_cbranch_execnz", func(w *wave) bool { return w.exec() != 0 })
 	set(0, func(*wave, *instr) {}, "s_nop", "s_waitcnt", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb",
-		"s_ttracedata", "s_sethalt", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
+		"s_ttracedata", "s_wakeup", "s_dcache_inv_vol", "s_dcache_wb_vol",
 		"buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2", "buffer_inv")
 	set(0, func(w *wave, _ *instr) { w.state = ended }, "s_endpgm")
 	set(0, func(w *wave, _ *instr) { w.state = asleep }, "s_sleep") // it waits for somebody, whose turn it now is
 	set(0, func(w *wave, _ *instr) { w.state = atBarrier }, "s_barrier")
-	set(0, func(w *wave, i *instr) { w.fail(i, "the kernel stopped itself (trap %d)", i.imm) }, "s_trap")
+	set(0, trap, "s_trap")
+	set(0, func(w *wave, i *instr) {
+		if i.imm&1 != 0 { // zero lets the wave go on, and it does
+			w.fail(i, "the wave halts itself, and there is no debugger to go on with it")
+		}
+	}, "s_sethalt")
+	set(0, func(w *wave, i *instr) {
+		w.fail(i, "the wave sends a message and halts itself, and there is nobody to go on with it")
+	}, "s_sendmsghalt")
 
 	address := func(w *wave, pc int32) uint64 {
 		m := w.group.launch.module
@@ -64,16 +72,9 @@ func scalarFlow() map[string]*operation {
 
 	set(1, func(w *wave, i *instr) {
 		id, off, width := isa.HWReg(uint32(uint16(i.imm)))
-		var v uint32
-		switch id {
-		case hwMode:
-			v = w.mode
-		case hwStatus:
-			v = w.scc
-		default:
-			v = w.hardware(id)
+		if v, ok := w.hwreg(i, id, uint32(1<<width-1)<<off); ok {
+			w.s[i.dst&127] = v >> off & (1<<width - 1)
 		}
-		w.s[i.dst&127] = v >> off & (1<<width - 1)
 	}, "s_getreg_b32")
 	setreg := func(w *wave, i *instr, where, v uint32) {
 		id, off, width := isa.HWReg(where)
@@ -85,7 +86,12 @@ func scalarFlow() map[string]*operation {
 			return
 		}
 		mask := uint32(1<<width-1) << off
-		w.setMode(w.mode&^mask | v<<off&mask)
+		mode := w.mode&^mask | v<<off&mask
+		if w.group.launch.module.dev.gen.number < 12 && mode&modeExceptions != 0 { // later they are in a register of traps
+			w.fail(i, exceptionsRefused)
+			return
+		}
+		w.setMode(mode)
 	}
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), w.scalar32(&i.src[1])) }, "s_setreg_b32")
 	set(0, func(w *wave, i *instr) { setreg(w, i, uint32(i.src[0].value), uint32(i.src[1].value)) }, "s_setreg_imm32_b32")
@@ -108,8 +114,3 @@ func (c *clock) now(w *wave) uint64 {
 	}
 	return uint64(time.Now().UnixNano())
 }
-
-const (
-	hwMode   = 1
-	hwStatus = 2
-)

@@ -74,3 +74,43 @@ func FuzzLaunch(f *testing.F) {
 			Options{Budget: 2000, Deterministic: true, Check: CheckRace | CheckInit | CheckWait, Count: true}) // only its panics count
 	})
 }
+
+// A code object that is damaged anywhere is loaded or refused: its tables, notes,
+// relocations and segments.
+func FuzzLoad(f *testing.F) {
+	var objects [][]byte
+	for _, flags := range [][]string{nil, {"-Xoffload-linker", "--pack-dyn-relocs=relr"}} {
+		data, err := os.ReadFile(llvmtest.HIP(f, prelude+relocatedSource, "gfx942", flags...))
+		if err != nil {
+			f.Fatal(err)
+		}
+		obj, err := codeobj.Parse(data)
+		if err != nil {
+			f.Fatal(err)
+		}
+		n := len(objects)
+		objects = append(objects, data)
+		for _, s := range obj.Sections {
+			f.Add(uint8(n), uint32(s.Offset), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
+			f.Add(uint8(n), uint32(s.Offset+8), []byte{9, 0, 0, 0, 1, 0, 0, 0})
+		}
+		for at := uint32(64); at < 64+9*56; at += 8 { // the program headers
+			f.Add(uint8(n), at, []byte{0, 0, 0, 0x30, 0, 0, 0, 0})
+			f.Add(uint8(n), at, []byte{7})
+		}
+	}
+	f.Fuzz(func(t *testing.T, n uint8, at uint32, change []byte) {
+		data := append([]byte(nil), objects[int(n)%len(objects)]...)
+		if uint64(at) >= uint64(len(data)) {
+			return
+		}
+		copy(data[at:], change)
+		d, err := NewDevice("gfx942")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := d.Load(data); err == nil && m == nil {
+			t.Error("neither a module nor an error")
+		}
+	})
+}

@@ -359,11 +359,11 @@ func TestCodeOfOthers(t *testing.T) {
 
 // An instruction that is not supported is named with its address and its target.
 func TestUnsupportedInstruction(t *testing.T) {
-	m := loadHIP(t, "gfx942", "-O3", `KERNEL message(u32 *o) { __builtin_amdgcn_s_sendmsg(1, 0); *o = 1; }`)
+	m := loadHIP(t, "gfx942", "-O3", `KERNEL message(u32 *o) { __builtin_amdgcn_s_sendmsg(10, 0); *o = 1; }`)
 	p, _ := alloc(t, m, 64)
 	_, err := m.Launch(t.Context(), "message", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{})
 	var f *Fault
-	if !errors.As(err, &f) || f.Instruction != "s_sendmsg sendmsg(MSG_INTERRUPT)" || f.Target != "gfx942" || !strings.Contains(f.Reason, "not supported") {
+	if !errors.As(err, &f) || f.Instruction != "s_sendmsg sendmsg(MSG_GET_DOORBELL)" || f.Target != "gfx942" || !strings.Contains(f.Reason, "not supported") {
 		t.Fatal(err)
 	}
 	if k, _ := m.Object().Kernel("message"); f.PC < k.Entry || f.PC >= k.Entry+k.CodeSize {

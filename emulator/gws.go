@@ -7,9 +7,9 @@ import (
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 )
 
-// globalSync is the global wave sync of a launch: barriers that waves of all
-// work-groups wait at ("Vega" ISA, DS_GWS_INIT and DS_GWS_BARRIER). The device
-// libraries use one for the whole grid, on processors before gfx942.
+// globalSync is the global wave sync of a launch: barriers and semaphores that waves of
+// all work-groups wait at ("Vega" ISA, DS_GWS_INIT and what follows it). The device
+// libraries use one barrier for the whole grid, on processors before gfx942.
 type globalSync struct {
 	mu        sync.Mutex
 	resources map[uint32]*gridBarrier
@@ -19,6 +19,8 @@ type globalSync struct {
 type gridBarrier struct {
 	missing uint64 // waves, until all are there
 	round   uint64
+	count   uint64    // of a semaphore: waves that may go on
+	waiting uint64    // of a semaphore
 	known   clockView // of a launch that is checked
 }
 
@@ -30,19 +32,81 @@ const (
 	gridInfoGroups = 40 // num_wg: uint32
 )
 
-// globalSyncOps are its operations. Its semaphores are not there: LLVM offers them,
-// and nothing uses them.
+// globalSyncOps are its operations.
 func globalSyncOps() map[string]*operation {
-	return map[string]*operation{
+	ops := map[string]*operation{
 		"ds_gws_init":    {run: func(w *wave, i *instr) { w.syncGrid(i, true) }},
 		"ds_gws_barrier": {run: func(w *wave, i *instr) { w.syncGrid(i, false) }},
 	}
+	for name, f := range map[string]func(w *wave, i *instr, b *gridBarrier){
+		"v":           func(_ *wave, _ *instr, b *gridBarrier) { b.count++ },
+		"release_all": func(_ *wave, _ *instr, b *gridBarrier) { b.count = b.waiting },
+		"br": func(w *wave, i *instr, b *gridBarrier) {
+			if n, ok := w.syncValue(i); ok {
+				b.count += n
+			}
+		},
+	} {
+		ops["ds_gws_sema_"+name] = &operation{run: func(w *wave, i *instr) {
+			g := &w.group.launch.gws
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			b := g.resource(w, i, 0)
+			f(w, i, b)
+			w.group.launch.still.changed()
+			if k := w.group.launch.watch; k != nil {
+				k.give(w, b.known)
+			}
+		}}
+	}
+	ops["ds_gws_sema_p"] = &operation{run: semaphoreWait}
+	return ops
 }
 
-// syncGrid sets a barrier up for one wave more than the value of the first active
-// lane says, or waits at it. One that nobody has set up is what it would be if the
-// runtime had, which does so before each cooperative launch.
-func (w *wave) syncGrid(i *instr, init bool) {
+// semaphoreWait takes one from a semaphore. Until there is one, the instruction is run
+// again and again.
+func semaphoreWait(w *wave, i *instr) {
+	g := &w.group.launch.gws
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b := g.resource(w, i, 0)
+	_, waits := g.waiting[w]
+	if b.count == 0 {
+		if !waits {
+			g.waiting[w] = 0
+			b.waiting++
+			w.group.launch.still.changed()
+		}
+		w.pc -= int32(i.size)
+		w.state = asleep
+		return
+	}
+	b.count--
+	w.group.launch.still.changed()
+	if waits {
+		b.waiting--
+		delete(g.waiting, w)
+	}
+	if k := w.group.launch.watch; k != nil {
+		k.take(w, b.known)
+	}
+}
+
+// resource returns what an instruction is about: the offset and M0 name it. One that
+// nobody has set up begins with that many waves missing.
+func (g *globalSync) resource(w *wave, i *instr, all uint64) *gridBarrier {
+	if g.resources == nil {
+		g.resources, g.waiting = map[uint32]*gridBarrier{}, map[*wave]uint64{}
+	}
+	id := (w.s[isa.M0]>>16 + uint32(i.inst.Offset())) & 63
+	if g.resources[id] == nil {
+		g.resources[id] = &gridBarrier{missing: all, known: clockView{}}
+	}
+	return g.resources[id]
+}
+
+// syncValue is the value of the first active lane.
+func (w *wave) syncValue(i *instr) (uint64, bool) {
 	data := -1
 	for _, o := range i.inst.Args() {
 		if o.Kind == isa.VGPR || o.Kind == isa.AGPR {
@@ -51,14 +115,24 @@ func (w *wave) syncGrid(i *instr, init bool) {
 	}
 	if data < 0 {
 		w.fail(i, "this form of a global barrier is not supported")
-		return
+		return 0, false
 	}
 	lane := 0
 	if e := w.exec(); e != 0 {
 		lane = bits.TrailingZeros64(e)
 	}
-	all := uint64(w.v[data%vregs][lane]) + 1
-	id := (w.s[isa.M0]>>16 + uint32(i.inst.Offset())) & 63
+	return uint64(w.v[data%vregs][lane]), true
+}
+
+// syncGrid sets a barrier up for one wave more than the value of the first active
+// lane says, or waits at it. One that nobody has set up is what it would be if the
+// runtime had, which does so before each cooperative launch.
+func (w *wave) syncGrid(i *instr, init bool) {
+	n, ok := w.syncValue(i)
+	if !ok {
+		return
+	}
+	all := n + 1
 	l := w.group.launch
 	if l.grid.count() > l.resident {
 		w.fail(i, "a barrier of the whole grid: of %d work-groups the largest %s holds %d at a time", l.grid.count(), l.module.dev.target.Processor, l.resident)
@@ -67,15 +141,9 @@ func (w *wave) syncGrid(i *instr, init bool) {
 	g := &l.gws
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.resources == nil {
-		g.resources, g.waiting = map[uint32]*gridBarrier{}, map[*wave]uint64{}
-	}
-	b := g.resources[id]
-	if b == nil || init {
-		b = &gridBarrier{missing: all, known: clockView{}}
-		g.resources[id] = b
-	}
-	if init {
+	b := g.resource(w, i, all)
+	if init { // what is ordered by then stays so
+		b.missing, b.count = all, n
 		l.still.changed()
 		return
 	}

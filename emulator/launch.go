@@ -26,12 +26,13 @@ type Options struct {
 	Workers       int    // cores; 0: all
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
-	Check         Check // what to look for beside
-	Count         bool  // fill all Counters
+	Check         Check  // what to look for beside
+	Count         bool   // fill all Counters
+	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+	Items         Dim3   // work-items of the grid where the last work-groups are not full; 0: all are
 	// Others change the device's memory while the kernel runs: that all of its waves wait
 	// does not end the launch.
-	Shared    bool
-	StackSize uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
+	Shared bool
 
 	// What kernels print goes to Output, what they print of failed assertions to
 	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
@@ -45,7 +46,8 @@ type launch struct {
 	program *program
 	kernel  *codeobj.LoadedKernel
 	grid    Dim3 // in work-groups
-	block   Dim3
+	block   Dim3 // of a full work-group
+	items   Dim3 // of the grid
 	opts    Options
 	kernarg *region
 	packet  *region // the dispatch packet
@@ -105,6 +107,9 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		})
 	}
 	wg.Wait()
+	if err := l.watch.doubtful(); err != nil {
+		l.fail(err)
+	}
 	if l.printf != nil {
 		if err := l.host.printBuffered(l.printf, m.obj.Metadata.Printf); err != nil {
 			l.fail(fmt.Errorf("kernel %s: %w", kernel, err))
@@ -138,12 +143,15 @@ func (l *launch) prepare(args [][]byte) error {
 	work := l.block.count()
 	limit := l.kernel.MaxFlatWorkgroupSize
 	switch {
-	case l.grid.count() == 0 || work == 0:
+	case l.grid.X == 0 || l.grid.Y == 0 || l.grid.Z == 0 || l.block.X == 0 || l.block.Y == 0 || l.block.Z == 0:
 		return errors.New("an empty grid or work-group")
 	case limit > 0 && work > limit:
 		return fmt.Errorf("%d work-items in a work-group: the kernel allows %d", work, limit)
 	case work > 1024:
 		return fmt.Errorf("%d work-items in a work-group: at most 1024", work)
+	}
+	if err := l.allowed(); err != nil {
+		return err
 	}
 	if l.program = l.module.programs[programOf(d)]; l.program == nil {
 		return fmt.Errorf("waves of %d lanes: %s has none", d.Properties.WavefrontSize(), l.module.dev.target)
@@ -161,8 +169,7 @@ func (l *launch) prepare(args [][]byte) error {
 		}
 		l.private += extra
 	}
-	l.private = (l.private + 15) &^ 15
-	const maxPrivate = 1 << 22
+	l.private = (l.private + 3) &^ 3
 	if l.private > maxPrivate {
 		return fmt.Errorf("%d private bytes of a work-item: at most %d", l.private, maxPrivate)
 	}
@@ -224,21 +231,22 @@ func (l *launch) arguments(args [][]byte) error {
 	}
 	// hsa_kernel_dispatch_packet_t (HSA runtime specification, 2.9).
 	le, p := binary.LittleEndian, l.packet.data
-	le.PutUint16(p[2:], 3) // dimensions
+	le.PutUint16(p[2:], uint16(l.dimensions()))
 	for n, v := range []uint32{l.block.X, l.block.Y, l.block.Z} {
 		le.PutUint16(p[4+2*n:], uint16(v))
 	}
-	for n, v := range []uint32{l.grid.X * l.block.X, l.grid.Y * l.block.Y, l.grid.Z * l.block.Z} {
+	for n, v := range []uint32{l.items.X, l.items.Y, l.items.Z} {
 		le.PutUint32(p[12+4*n:], v)
 	}
 	le.PutUint32(p[24:], l.private)
 	le.PutUint32(p[28:], l.lds)
+	le.PutUint64(p[32:], l.module.image.base-l.module.low+l.kernel.DescriptorAddr)
 	le.PutUint64(p[40:], l.kernarg.base)
 	return nil
 }
 
 // hidden fills in an argument that the compiler added (AMDGPUUsage, "Code Object
-// V5 Kernel Argument Metadata"). Those that are not known stay zero.
+// V5 Kernel Argument Metadata").
 func (l *launch) hidden(kind string, at []byte) (err error) {
 	put := func(v uint64) {
 		for i := range at {
@@ -247,26 +255,25 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 	}
 	switch kind {
 	case "hidden_block_count_x":
-		put(uint64(l.grid.X))
+		put(uint64(l.items.X / l.block.X)) // those that are full
 	case "hidden_block_count_y":
-		put(uint64(l.grid.Y))
+		put(uint64(l.items.Y / l.block.Y))
 	case "hidden_block_count_z":
-		put(uint64(l.grid.Z))
+		put(uint64(l.items.Z / l.block.Z))
 	case "hidden_group_size_x":
 		put(uint64(l.block.X))
 	case "hidden_group_size_y":
 		put(uint64(l.block.Y))
 	case "hidden_group_size_z":
 		put(uint64(l.block.Z))
+	case "hidden_remainder_x":
+		put(uint64(l.items.X % l.block.X))
+	case "hidden_remainder_y":
+		put(uint64(l.items.Y % l.block.Y))
+	case "hidden_remainder_z":
+		put(uint64(l.items.Z % l.block.Z))
 	case "hidden_grid_dims":
-		switch {
-		case l.grid.Z > 1 || l.block.Z > 1:
-			put(3)
-		case l.grid.Y > 1 || l.block.Y > 1:
-			put(2)
-		default:
-			put(1)
-		}
+		put(l.dimensions())
 	case "hidden_private_base":
 		put(privateAperture >> 32)
 	case "hidden_shared_base":
@@ -297,6 +304,8 @@ func (l *launch) hidden(kind string, at []byte) (err error) {
 		if heap, err = l.module.dev.heapState(); err == nil {
 			put(heap.base)
 		}
+	default:
+		err = zeroArgument(kind)
 	}
 	return err
 }
@@ -367,7 +376,7 @@ func (l *launch) start(w *wave, g *group) {
 	w.pc = l.entry
 	w.size = uint32(l.program.decoder.WaveSize())
 	w.small = w.size < lanes
-	w.mode = uint32(d.Rsrc1) >> 12 & 0xff
+	w.mode = modeAtStart(d.Rsrc1, gen)
 	w.chooseCode()
 	at := uint16(0)
 	put := func(v uint32) {
@@ -433,11 +442,11 @@ func (l *launch) start(w *wave, g *group) {
 	exec := uint64(0)
 	for lane := range w.size {
 		item := uint32(w.number)*w.size + lane
-		if uint64(item) >= l.block.count() {
+		if uint64(item) >= g.block.count() {
 			break
 		}
 		exec |= 1 << lane
-		x, y, z := item%l.block.X, item/l.block.X%l.block.Y, item/l.block.X/l.block.Y
+		x, y, z := item%g.block.X, item/g.block.X%g.block.Y, item/g.block.X/g.block.Y
 		if gen.packedIDs {
 			w.v[0][lane] = x | y<<10 | z<<20
 			continue

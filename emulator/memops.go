@@ -15,7 +15,7 @@ func (w *wave) global(i *instr, lane int, addr uint64, n uint64, write bool) (*r
 		r = w.mem.find(addr)
 		switch {
 		case r == nil:
-			w.failLane(i, lane, "%s of %d bytes at 0x%x: nothing is allocated there", verb(write), n, addr)
+			w.failLane(i, lane, "%s of %d bytes at 0x%x: nothing is allocated there%s", verb(write), n, addr, w.mem.nearby(addr))
 			return nil, 0
 		case n > r.size-(addr-r.base):
 			w.failLane(i, lane, "%s of %d bytes at 0x%x: %s ends at 0x%x", verb(write), n, addr, r.name, r.base+r.size)
@@ -43,8 +43,12 @@ func scalarMemory() map[string]*operation {
 	ops := map[string]*operation{}
 	for name, n := range map[string]int{"dword": 1, "dwordx2": 2, "dwordx4": 4, "dwordx8": 8, "dwordx16": 16} {
 		ops["s_load_"+name] = &operation{results: 1, run: func(w *wave, i *instr) {
-			addr := w.pair(i.src[0].reg) + w.scalarOffset(i)
-			r, off := w.global(i, -1, addr&^3, uint64(n)*4, false)
+			base, off := w.pair(i.src[0].reg), w.scalarOffset(i)
+			if (base|off)&3 != 0 { // the hardware drops these bits
+				w.fail(i, "a scalar load at 0x%x, which is not aligned to 4 bytes", base+off)
+				return
+			}
+			r, off := w.global(i, -1, base+off, uint64(n)*4, false)
 			if r == nil {
 				return
 			}

@@ -53,8 +53,18 @@ type memory struct {
 	mu   sync.Mutex
 	list atomic.Pointer[[]*region]
 	next uint64
-	heap uint64 // bytes that kernels have allocated
+	heap uint64   // bytes that kernels have allocated
+	gone []former // the last that were given back
 }
+
+// former is an allocation that is no longer: its addresses are of nobody since.
+type former struct {
+	base, size uint64
+	name       string
+}
+
+// maxFormer is how many of them are known.
+const maxFormer = 1 << 10
 
 func (m *memory) regions() []*region {
 	if list := m.list.Load(); list != nil {
@@ -105,6 +115,10 @@ func (m *memory) remove(p Pointer, heap bool) error {
 	if list[i].heap {
 		m.heap -= list[i].size
 	}
+	if len(m.gone) == maxFormer {
+		m.gone = append(m.gone[:0], m.gone[maxFormer/2:]...)
+	}
+	m.gone = append(m.gone, former{list[i].base, list[i].size, list[i].name})
 	list = slices.Delete(slices.Clone(list), i, i+1)
 	m.list.Store(&list)
 	return nil
@@ -156,6 +170,43 @@ func (m *memory) find(addr uint64) *region {
 		return nil
 	}
 	return list[low-1]
+}
+
+// nearby says what lies next to an address where nothing is allocated, or lay there.
+func (m *memory) nearby(addr uint64) string {
+	const page = 1 << 12
+	if addr < page {
+		return ": a null pointer"
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := len(m.gone) - 1; i >= 0; i-- {
+		if f := &m.gone[i]; addr-f.base < f.size {
+			return fmt.Sprintf(" any more: %s at 0x%x was given back", f.name, f.base)
+		}
+	}
+	for _, r := range m.regions() {
+		end := r.base + r.size
+		switch {
+		case addr >= end && addr-end < guard:
+			return fmt.Sprintf(": %d bytes behind the end of %s at 0x%x", addr-end, r.name, r.base)
+		case addr < r.base && r.base-addr <= guard:
+			return fmt.Sprintf(": %d bytes before %s at 0x%x", r.base-addr, r.name, r.base)
+		}
+	}
+	return ""
+}
+
+// split puts parts in the place of a region whose memory they share. They are in the
+// order of their addresses; what lies between them is of nobody.
+func (m *memory) split(r *region, parts []*region) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.regions()
+	if i := slices.Index(list, r); i >= 0 {
+		list = slices.Concat(list[:i], parts, list[i+1:])
+		m.list.Store(&list)
+	}
 }
 
 var errUnmapped = errors.New("nothing is allocated there")

@@ -291,3 +291,48 @@ func topOf(ocp, wide bool) int {
 	}
 	return 0x7e
 }
+
+// One byte of a register is made of a float: cut off, and stopped at the ends.
+func TestFloatToByte(t *testing.T) {
+	cut := func(x uint32) uint32 {
+		v := float64(f32(x))
+		switch {
+		case v != v, v < 0:
+			return 0
+		case v > 255:
+			return 255
+		}
+		return uint32(v)
+	}
+	byteOf := func(x, at, into uint32) uint32 {
+		at = at % 4 * 8
+		return into&^(255<<at) | cut(x)<<at
+	}
+	cases := []asmCase{
+		{"v_cvt_pk_u8_f32 %0, %1, %2, %3", byteOf},
+		{"v_cvt_pk_u8_f32 %0, -%1, 2, %3", func(x, _, z uint32) uint32 { return byteOf(x^1<<31, 2, z) }},
+		{"v_cvt_pk_u8_f32 %0, |%1|, 3, 0", func(x, _, _ uint32) uint32 { return byteOf(x&^(1<<31), 3, 0) }},
+	}
+	tied := asmCase{"v_cvt_pkaccum_u8_f32 %0, %1, %2", func(x, y, _ uint32) uint32 { return byteOf(x, y, ^x) }}
+	fill := func(a, b []byte) {
+		floats(a, nil)
+		random(b, nil)
+		for i, v := range []uint32{0x7fc00000, 0xff800000, 0x7f800000, 0x437f0000, 0x437f8000, 0x43800000, 0xbf000000, 0x3f7fffff, 1, 0x42c7fae1} {
+			binary.LittleEndian.PutUint32(a[4*i:], v)
+		}
+	}
+	for _, arch := range []string{"gfx900", "gfx942", "gfx1030", "gfx1201"} {
+		list := cases
+		if strings.HasPrefix(arch, "gfx9") {
+			list = append(list[:len(list):len(list)], tied)
+		}
+		testAsm(t, arch, fill, list)
+	}
+	m := loadHIP(t, "gfx1100", "-O2", `KERNEL built(float *p, u32 *out) { out[0] = __builtin_amdgcn_cvt_pk_u8_f32(p[0], 1, 0xaabbccdd); }`)
+	p, in := alloc(t, m, 4)
+	po, out := alloc(t, m, 4)
+	binary.LittleEndian.PutUint32(in, u32(99.99))
+	if _, err := m.Launch(t.Context(), "built", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(po))}, Options{}); err != nil || load32(out, 0) != 0xaabb63dd {
+		t.Errorf("the builtin gives 0x%x: %v", load32(out, 0), err)
+	}
+}

@@ -25,6 +25,9 @@ type watcher struct {
 	sync   map[uint64]clockView // by word that was the subject of an atomic operation
 	pages  map[uint64]*page
 	stamp  uint32 // of an instruction
+
+	doubts map[doubted]doubt
+	number int // of doubts, ever
 }
 
 // clockView says up to which step of which wave somebody knows.
@@ -206,7 +209,7 @@ func (k *watcher) synced(w *wave, t *touch) *map[uint64]clockView {
 
 // word looks at one word of an access, and remembers it.
 func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask uint8, id int32, c *clockVector) {
-	if k.checks&CheckInit != 0 && !k.written(w, n, t, at, mask) {
+	if k.checks&CheckInit != 0 && !k.written(w, n, t, at, mask) && !(t.space == inPrivate && frameSlot(i.inst)) {
 		w.failLane(i, t.lane, "%s of %d %sbytes at 0x%x: nobody has written there", n.kind, t.bytes, t.space, t.addr)
 		return
 	}
@@ -222,16 +225,26 @@ func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask ui
 	unordered := func(o *mark) bool {
 		return o.clock != 0 && o.wave != id && o.bytes&mask != 0 && !(o.atomic && m.atomic) && c.seen[o.wave] < o.clock
 	}
+	k.clear(n, i, doubted{x, id})
 	switch {
 	case unordered(&x.write):
 		k.race(w, i, n, t, &x.write, stores)
+		if x.write.atomic && n.kind == loads {
+			k.keep(w, doubted{x, id})
+		}
 	case n.kind == loads:
 	case n.kind == stores && at == t.addr&^3 && x.write.stamp == k.stamp && x.write.bytes&mask != 0 && x.write.value != m.value:
 		w.failLane(i, t.lane, "race: lane %d of the same instruction stores another value at %saddress 0x%x", x.write.lane, t.space, t.addr)
 	case !x.reads[0].atomic && unordered(&x.reads[0]):
 		k.race(w, i, n, t, &x.reads[0], loads)
+		if n.kind == updates {
+			k.keep(w, doubted{x, x.reads[0].wave})
+		}
 	case !x.reads[1].atomic && unordered(&x.reads[1]):
 		k.race(w, i, n, t, &x.reads[1], loads)
+		if n.kind == updates {
+			k.keep(w, doubted{x, x.reads[1].wave})
+		}
 	}
 	switch {
 	case n.kind != loads:

@@ -2,11 +2,15 @@ package emulator
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj/llvmtest"
 )
 
 // Matrices of f32 whose elements lose 13 bits, to nearest even.
@@ -362,6 +366,67 @@ KERNEL set(u32 *p, u32 groups) { if (BID == 0 && TID == 0) __builtin_amdgcn_ds_g
 		_, err := m.Launch(t.Context(), "turns", Dim3{5000, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p)), u32arg(5000)}, Options{Workers: 2})
 		if err == nil || !strings.Contains(err.Error(), "a barrier of the whole grid: of 5000 work-groups the largest "+arch+" holds "+holds+" at a time") {
 			t.Errorf("%s: a grid that is too large: %v", arch, err)
+		}
+	}
+}
+
+// Semaphores between work-groups: who waits goes on when somebody lets him, one at a
+// time, several or all, whoever comes first.
+func TestSemaphores(t *testing.T) {
+	const source = `
+#define DONE(n) if (TID == 0) __hip_atomic_fetch_add(p + n, 1u, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT)
+#define UNTIL(n, v) while (__hip_atomic_load(p + n, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) < v) __builtin_amdgcn_s_sleep(1)
+KERNEL one(u32 *p) { if (BID == 0) { p[8] = 5; __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent"); __builtin_amdgcn_ds_gws_sema_v(3); } if (BID == 1) { __builtin_amdgcn_ds_gws_sema_p(3); p[9] = p[8] + 1; } }
+KERNEL several(u32 *p) { if (BID < 3) { __builtin_amdgcn_ds_gws_sema_p(3); DONE(0); } else if (BID == 3) { __builtin_amdgcn_ds_gws_sema_br(2, 3); UNTIL(0, 2u); p[1] = p[0]; __builtin_amdgcn_ds_gws_sema_v(3); } }
+KERNEL all(u32 *p) { if (BID < 3) { DONE(1); __builtin_amdgcn_ds_gws_sema_p(3); DONE(0); } else if (BID == 3) { UNTIL(1, 3u); for (u32 k = 0; k < 100; k++) __builtin_amdgcn_s_sleep(9); __builtin_amdgcn_ds_gws_sema_release_all(3); UNTIL(0, 3u); } }
+KERNEL begun(u32 *p) { if (BID == 0) __builtin_amdgcn_ds_gws_init(2, 3); __builtin_amdgcn_ds_gws_barrier(3, 9); if (BID < 2) { __builtin_amdgcn_ds_gws_sema_p(3); DONE(0); } }
+KERNEL never(u32 *p) { __builtin_amdgcn_ds_gws_sema_p(4); }
+`
+	for _, arch := range []string{"gfx900", "gfx90a"} {
+		m := loadHIP(t, arch, "-O2", source)
+		for kernel, want := range map[string]map[int]uint32{"one": {8: 5, 9: 6}, "several": {0: 3, 1: 2}, "all": {0: 3}, "begun": {0: 2}} {
+			for _, opts := range []Options{{Budget: 1e7}, {Deterministic: true, Seed: 5, Budget: 1e7}, {Check: CheckRace, Workers: 2, Budget: 1e7}} {
+				p, mem := alloc(t, m, 64)
+				if _, err := m.Launch(t.Context(), kernel, Dim3{4, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p))}, opts); err != nil && kernel != "several" {
+					t.Errorf("%s: %s, %+v: %v", arch, kernel, opts, err)
+				}
+				for at, v := range want {
+					if got := load32(mem, uint64(4*at)); got != v {
+						t.Errorf("%s: %s, %+v: word %d is %d, want %d", arch, kernel, opts, at, got, v)
+					}
+				}
+			}
+		}
+		p, _ := alloc(t, m, 64)
+		if _, err := m.Launch(t.Context(), "never", Dim3{1, 1, 1}, Dim3{64, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{Budget: 1e5}); !errors.Is(err, ErrBudget) {
+			t.Errorf("%s: a semaphore that nobody opens: %v", arch, err)
+		}
+	}
+}
+
+// Textures and other graphics are named as what they are.
+func TestImagesAreRefused(t *testing.T) {
+	const source = `
+typedef float f4 __attribute__((ext_vector_type(4)));
+KERNEL image(f4 *out, __amdgpu_texture_t t) { out[0] = __builtin_amdgcn_image_load_2d_v4f32_i32(15, 0, 0, t, 0, 0); }
+`
+	for _, arch := range []string{"gfx900", "gfx1030", "gfx1100", "gfx1201"} {
+		d, err := NewDevice(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(llvmtest.HIP(t, prelude+source, arch, "-Wno-everything"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := d.Load(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := alloc(t, m, 64)
+		_, err = m.Launch(t.Context(), "image", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(p))}, Options{})
+		if err == nil || !strings.Contains(err.Error(), "an image or texture instruction, which is not supported: 0x") || !strings.Contains(err.Error(), arch) {
+			t.Errorf("%s: %v", arch, err)
 		}
 	}
 }

@@ -37,9 +37,11 @@ func (m *Module) decode() (err error) {
 }
 
 // waves returns how many a work-group has.
-func (l *launch) waves() uint64 {
+func (l *launch) waves() uint64 { return l.wavesOf(l.block) }
+
+func (l *launch) wavesOf(block Dim3) uint64 {
 	size := uint64(l.program.decoder.WaveSize())
-	return (l.block.count() + size - 1) / size
+	return (block.count() + size - 1) / size
 }
 
 // mask reads a mask of lanes.

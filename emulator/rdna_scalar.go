@@ -227,7 +227,8 @@ func rdnaFlow() map[string]*operation {
 	ops["s_denorm_mode"] = &operation{run: func(w *wave, i *instr) { w.setMode(w.mode&^0xf0 | uint32(i.imm)&15<<4) }}
 	ops["s_sendmsg"] = &operation{run: func(w *wave, i *instr) {
 		const deallocVGPRs = 3 // sent before the end, from gfx11 on
-		if i.inst.Generation() < 11 || i.imm != deallocVGPRs {
+		const interrupt = 1    // says that a signal has changed: whoever waits here looks anyway
+		if i.imm != interrupt && (i.inst.Generation() < 11 || i.imm != deallocVGPRs) {
 			unsupported(w, i)
 		}
 	}}

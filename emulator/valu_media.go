@@ -43,6 +43,14 @@ func media() map[string]*operation {
 	lane("v_ashr_pk_u8_i32", func(a, b, c uint64) uint64 {
 		return clampTo(int64(int32(a)>>(c&31)), 0, 255) | clampTo(int64(int32(b)>>(c&31)), 0, 255)<<8
 	})
+	// To nothing of 8 bits is rounded anew: AMD's pseudocode names f32_to_u8 beside
+	// f32_to_u32, which cuts off and stops at the ends.
+	bytes := func(v, at, into uint64) uint64 {
+		at = 8 * (at & 3)
+		return into&^(255<<at) | uint64(saturate(float64(f32(uint32(v))), 0, 255))<<at
+	}
+	ops["v_cvt_pk_u8_f32"] = &operation{results: 1, float: 32, lane: bytes}
+	ops["v_cvt_pkaccum_u8_f32"] = &operation{results: 1, float: 32, tied: true, lane: bytes}
 	lane("v_cvt_off_f32_i4", func(a, _, _ uint64) uint64 { return uint64(u32(float32(int32(a)<<28>>28) / 16)) })
 	lane("v_prng_b32", func(a, _, _ uint64) uint64 { return uint64(uint32(a)<<1 ^ uint32(int32(a)>>31)&0xc5) })
 	for suffix, unsigned := range map[string]bool{"i16": false, "u16": true} {

@@ -17,6 +17,10 @@ KERNEL halfbarrier(u32 *a, u32 *out) { __shared__ u32 t[256]; for (u32 k = 0; k 
 KERNEL lost(u32 *a, u32 *out) { out[0] += a[TID & 3]; }
 KERNEL counted(u32 *a, u32 *out) { __hip_atomic_fetch_add(out, 1u, RELAXED, AGENT); }
 KERNEL mixed(u32 *a, u32 *out) { if (BID == 0) out[0] = 5; else __hip_atomic_fetch_add(out, 1u, RELAXED, AGENT); }
+KERNEL peek(u32 *a, u32 *out) { if (BID == 0) out[8] = *(volatile u32 *)out; else __hip_atomic_fetch_add(out, 1u, RELAXED, AGENT); }
+KERNEL swapped(u32 *a, u32 *out) { u32 v = out[0]; while (!__hip_atomic_compare_exchange_strong(out, &v, v * 3 + 1, RELAXED, RELAXED, AGENT)) {} }
+KERNEL halfswapped(u32 *a, u32 *out) { u32 v = out[0]; if (BID < 3) while (!__hip_atomic_compare_exchange_strong(out, &v, v * 3 + 1, RELAXED, RELAXED, AGENT)) {} else out[16 + TID] = v; }
+KERNEL localswapped(u32 *a, u32 *out) { __shared__ u32 t; if (TID == 0) t = 0; SYNC; u32 v = *(volatile u32 *)&t; while (!__hip_atomic_compare_exchange_strong(&t, &v, v + 2, RELAXED, RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP)) {} SYNC; out[GID] = t; }
 KERNEL samewave(u32 *a, u32 *out) { if (BID == 0 && TID < 64) out[TID >> 1] = TID; }
 KERNEL sameword(u32 *a, u32 *out) { out[0] = 1; }
 KERNEL bytes(u32 *a, unsigned char *out) { out[GID] = (unsigned char)TID; }
@@ -75,6 +79,10 @@ func TestChecks(t *testing.T) {
 			{"lost", CheckRace, 0, "race: nothing orders this", "global_"},
 			{"counted", all, 0, "", ""},
 			{"mixed", CheckRace, 0, "race: nothing orders this", "global_"},
+			{"peek", CheckRace, 0, "race: nothing orders this", "global_"},
+			{"swapped", all, 0, "", ""},
+			{"halfswapped", CheckRace, 0, "race: nothing orders this", ""},
+			{"localswapped", all, 0, "", ""},
 			{"samewave", CheckRace, 0, "lane 0 of the same instruction stores another value", ""},
 			{"bytes", all, 0, "", ""},
 			{"last", all, 0, "", ""},

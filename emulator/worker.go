@@ -25,6 +25,7 @@ const (
 type group struct {
 	launch  *launch
 	id      Dim3
+	block   Dim3 // its work-items
 	lds     []byte
 	size    uint32 // of lds, in bytes
 	waves   []*wave
@@ -265,7 +266,8 @@ func (wk *worker) group(n uint64) *group {
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
 	g.rounds, g.signals, g.stands, g.own, g.arrived, g.opened = 0, 0, false, ownMemory{}, nil, nil
-	count := int(l.waves())
+	g.block = l.blockOf(g.id)
+	count := int(l.wavesOf(g.block))
 	g.waves = g.waves[:0]
 	for i := range count {
 		var w *wave

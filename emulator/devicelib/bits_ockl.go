@@ -10,7 +10,28 @@ import (
 // OCKL lists the functions of the kernel library (ockl.bc) that have one right result:
 // whole numbers, and what goes on between the lanes of a wave and of a work-group.
 func OCKL() []Exact {
-	return append(append(wholes(), waves()...), places()...)
+	return append(append(append(wholes(), packs()), waves()...), places()...)
+}
+
+// packs is the function that makes four bytes of four floats: each is cut off and stopped at
+// the ends, as OpenCL's amd_pack does it with a cast (cl_amd_media_ops).
+func packs() Exact {
+	e := ockl("pack_u32", "u32 float float float", func(a, b, c uint64) (r uint64) {
+		for n, v := range []uint64{a, b, c, a} {
+			x := float64(math.Float32frombits(uint32(v)))
+			switch {
+			case !(x > 0): // NaN too
+			case x > 255:
+				r |= 255 << (8 * n)
+			default:
+				r |= uint64(x) << (8 * n)
+			}
+		}
+		return r
+	})
+	e.Decl = "u32 __ockl_pack_u32(float4v);"
+	e.Code = "float4v v = {f32(a), f32(b), f32(c), f32(a)}; r = __ockl_pack_u32(v);"
+	return e
 }
 
 // ockl is a function of 32-bit numbers unless the rest says otherwise: its C++ types,

@@ -42,7 +42,6 @@ func LeftOut() []Left {
 		{`^__ockl_gws_|^__ockl_(multi_)?grid_`, "cooperative launches over several GPUs, and the global data share"},
 		{`^__ockl_(hostcall|call_host|devmem|sanitizer|hsa_|dm_(init|trim|hinfo|nna))`, "below malloc, printf and assert, or signals of a runtime that is not there"},
 		{`^__ockl_f?printf_`, "under printf and assert, which the tests of the emulator run"},
-		{`^__ockl_pack_u32$`, "v_cvt_pk_u8_f32: how it rounds is not documented"},
 		{`^__ocml_(fract|frexp|modf|remquo2?|sincos|sincospi|lgamma_r|ilogb|is[a-z]*|signbit|nan|scalb|rootn|powr)_2f16$`, "the packed form of what is tried in f16"},
 		{`^__ocmlpriv_|^__ocmltbl_|^__get_scratch_lds$|^__scratch_lds$|^__printf_alloc$`, "inner parts"},
 	}

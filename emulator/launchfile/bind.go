@@ -46,6 +46,18 @@ type bound struct {
 	fill  []byte    // the constant that is expected
 }
 
+// Has reports whether a code object has all kernels that are launched.
+func (f *File) Has(obj *codeobj.Object) bool {
+	for i := range f.Launches {
+		if k := f.Launches[i].Kernel; k != nil && k.IsScalar() {
+			if _, err := obj.FindKernel(k.Text()); err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Bind lays the file beside a code object. All mistakes are found before anything
 // runs; the error is a yamlx.Errors.
 func (f *File) Bind(obj *codeobj.Object) (*Plan, error) {

@@ -119,7 +119,7 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return exit.With(exit.Unsupported, err)
 	}
-	mod, err := dev.Load(data)
+	mod, err := loadKernels(dev, data, file.Has)
 	if err != nil {
 		return exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}
@@ -169,7 +169,10 @@ func (a *App) kernelTemplate(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return exit.With(exit.Unsupported, err)
 	}
-	mod, err := dev.Load(data)
+	mod, err := loadKernels(dev, data, func(obj *codeobj.Object) bool {
+		_, err := obj.FindKernel(o.Kernel)
+		return o.Kernel == "" || err == nil
+	})
 	if err != nil {
 		return exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}
@@ -179,6 +182,23 @@ func (a *App) kernelTemplate(ctx context.Context, o KernelRunOptions) error {
 	}
 	_, err = a.Out.Write(text)
 	return err
+}
+
+// loadKernels loads the first code object for the device that has what is wanted, or the
+// first of all: a program has one for each of its sources.
+func loadKernels(dev *emulator.Device, data []byte, has func(*codeobj.Object) bool) (*emulator.Module, error) {
+	list, err := dev.CodeObjects(data)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	for n, code := range list {
+		if obj, err := codeobj.Parse(code); err == nil && has(obj) {
+			at = n
+			break
+		}
+	}
+	return dev.Load(list[at])
 }
 
 // checksOf reads the list of -check.

@@ -204,9 +204,10 @@ func TestParseEntryID(t *testing.T) {
 		{"host-x86_64-unknown-linux-gnu", "host", "x86_64-unknown-linux-gnu", ""},
 		{"host-arm64-apple-macosx15.0.0--", "host", "arm64-apple-macosx15.0.0", ""},
 		{"openmp-amdgcn-amd-amdhsa--gfx906", "openmp", "amdgcn-amd-amdhsa", "gfx906"},
+		{"hip-spirv64-amd-amdhsa--amdgcnspirv", "hip", "spirv64-amd-amdhsa", ""},
 	} {
 		id, err := ParseEntryID(c.id)
-		if err != nil || id.Kind != c.kind || id.Triple != c.triple || id.Target.String() != c.target || id.Device() != (c.kind != "host") {
+		if err != nil || id.Kind != c.kind || id.Triple != c.triple || id.Target.String() != c.target || id.Device() != (c.target != "") {
 			t.Errorf("%s: %+v, %v", c.id, id, err)
 		}
 	}
@@ -220,6 +221,13 @@ func TestSelect(t *testing.T) {
 		item{"hip-amdgcn-amd-amdhsa--gfx90a:xnack+", "on"},
 		item{"hip-amdgcn-amd-amdhsa--gfx90a:xnack-", "off"},
 		item{"openmp-amdgcn-amd-amdhsa--gfx1100", "another runtime's"},
+		item{"hip-spirv64-amd-amdhsa--amdgcnspirv", "to be translated"},
+		item{"hip-amdgcn-amd-amdhsa--gfx908", "any"},
+		item{"hip-amdgcn-amd-amdhsa--gfx908:xnack+", "one"},
+		item{"hip-amdgcn-amd-amdhsa--gfx908:sramecc-:xnack+", "both"},
+		item{"hip-amdgcn-amd-amdhsa--gfx9-generic", "generic"},
+		item{"hip-amdgcn-amd-amdhsa--gfx9-generic:xnack-", "generic off"},
+		item{"hip-amdgcn-amd-amdhsa--gfx906:sramecc+", "with ecc"},
 		item{"host-x86_64-unknown-linux-gnu-", ""},
 	), Limits{})
 	if err != nil {
@@ -231,6 +239,15 @@ func TestSelect(t *testing.T) {
 		{"gfx90a:sramecc+:xnack-", "off"},
 		{"gfx90a:sramecc+:xnack+", "on"},
 		{"gfx1100", ""},
+		{"gfx908", "any"}, // a device that leaves a feature open has it neither way
+		{"gfx908:xnack-", "any"},
+		{"gfx908:xnack+", "one"},
+		{"gfx908:sramecc+:xnack+", "one"},
+		{"gfx908:sramecc-:xnack+", "both"},
+		{"gfx906:sramecc+:xnack-", "with ecc"},
+		{"gfx906:sramecc-:xnack+", "generic"},
+		{"gfx906:sramecc-:xnack-", "generic off"},
+		{"gfx906", "generic"},
 		{"gfx1030", ""},
 	} {
 		device, err := gpu.ParseTargetID(c.device)

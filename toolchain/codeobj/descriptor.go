@@ -62,6 +62,26 @@ func (d Descriptor) KernargPreloadOffset() int { return int(d.KernargPreload >> 
 // and GFX950 only.
 func (d Descriptor) AccumOffset() int { return (int(d.Rsrc3&0x3f) + 1) * 4 }
 
+// TGSplit lets the waves of a work-group run on several compute units: GFX90A, GFX942
+// and GFX950 only.
+func (d Descriptor) TGSplit() bool { return bits(d.Rsrc3, 16, 1) != 0 }
+
+// SharedVGPRs are those that both halves of a wave of 64 lanes share, in units of 8:
+// GFX10 and GFX11 only.
+func (d Descriptor) SharedVGPRs() int { return int(bits(d.Rsrc3, 0, 4)) }
+
+// InstructionPrefetch is how many cache lines of code are fetched before a kernel
+// starts: generation 11 has six bits of it, 12 eight, others none.
+func (d Descriptor) InstructionPrefetch(generation int) int {
+	switch generation {
+	case 11:
+		return int(bits(d.Rsrc3, 4, 6))
+	case 12:
+		return int(bits(d.Rsrc3, 4, 8))
+	}
+	return 0
+}
+
 func bits(word uint32, low, width uint) uint32 { return word >> low & (1<<width - 1) }
 
 // Rsrc1 is COMPUTE_PGM_RSRC1: registers and floating-point modes.
@@ -99,6 +119,22 @@ func (r Rsrc1) IEEEMode() bool { return bits(uint32(r), 23, 1) != 0 }
 // FP16Overflow clamps f16 overflow to the largest number, from GFX9 on.
 func (r Rsrc1) FP16Overflow() bool { return bits(uint32(r), 26, 1) != 0 }
 
+// Priority is the one of the waves, 0 to 3. It, Privileged, DebugMode, Bulky and
+// CdbgUser are set by whoever starts a kernel: compilers leave them at zero.
+func (r Rsrc1) Priority() int { return int(bits(uint32(r), 10, 2)) }
+
+// Privileged starts waves that may do what trap handlers do.
+func (r Rsrc1) Privileged() bool { return bits(uint32(r), 20, 1) != 0 }
+
+// DebugMode is ENABLE_DEBUG_MODE, up to GFX11.
+func (r Rsrc1) DebugMode() bool { return bits(uint32(r), 22, 1) != 0 }
+
+// Bulky lets one such work-group alone run on a compute unit.
+func (r Rsrc1) Bulky() bool { return bits(uint32(r), 24, 1) != 0 }
+
+// CdbgUser is for debuggers.
+func (r Rsrc1) CdbgUser() bool { return bits(uint32(r), 25, 1) != 0 }
+
 // WGPMode spreads a work-group over both compute units, from GFX10 on.
 func (r Rsrc1) WGPMode() bool { return bits(uint32(r), 29, 1) != 0 }
 
@@ -133,6 +169,24 @@ func (r Rsrc2) WorkgroupInfo() bool { return bits(uint32(r), 10, 1) != 0 }
 // WorkitemID says which coordinates of the work-item are in VGPRs: 0 x, 1 x and
 // y, 2 all three.
 func (r Rsrc2) WorkitemID() int { return int(bits(uint32(r), 11, 2)) }
+
+// TrapHandler, AddressWatch and GranulatedLDS are set by whoever starts a kernel.
+func (r Rsrc2) TrapHandler() bool { return bits(uint32(r), 6, 1) != 0 }
+
+// AddressWatch lets waves trap at an address that is watched, and MemoryViolation at
+// one that is not there.
+func (r Rsrc2) AddressWatch() bool { return bits(uint32(r), 13, 1) != 0 }
+
+// MemoryViolation is like AddressWatch.
+func (r Rsrc2) MemoryViolation() bool { return bits(uint32(r), 14, 1) != 0 }
+
+// GranulatedLDS is the local memory of a work-group in granules of the processor.
+func (r Rsrc2) GranulatedLDS() int { return int(bits(uint32(r), 15, 9)) }
+
+// FloatExceptions says which exceptions trap: bit 0 an invalid operation, 1 a source
+// that is denormal, 2 a division by zero, 3 overflow, 4 underflow, 5 an inexact
+// result, 6 a division of integers by zero.
+func (r Rsrc2) FloatExceptions() uint8 { return uint8(bits(uint32(r), 24, 7)) }
 
 // KernelProperties are the kernel code properties: which user SGPRs there are,
 // in the order of their bits, and how the kernel runs.

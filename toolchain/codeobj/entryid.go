@@ -13,7 +13,7 @@ import (
 type EntryID struct {
 	Kind   string       // host, hip, hipv4 or openmp
 	Triple string       // arch-vendor-os, or arch-vendor-os-env with a non-empty environment
-	Target gpu.TargetID // zero when the entry names none, as host entries do
+	Target gpu.TargetID // zero when the entry names none, as host entries and SPIR-V do
 }
 
 // ParseEntryID takes an entry ID apart. Both forms of a triple are read: the
@@ -59,6 +59,9 @@ func ParseEntryID(s string) (EntryID, error) {
 	}
 	if target == "" {
 		return id, nil
+	}
+	if !strings.HasPrefix(id.Triple, "amdgcn-") {
+		return id, nil // SPIR-V, which is for no GPU before somebody has translated it
 	}
 	if !strings.HasPrefix(target, "gfx") {
 		return fail(fmt.Sprintf("%q is not the target id of a GPU", shorten(target)))

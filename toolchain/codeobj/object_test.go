@@ -501,3 +501,71 @@ func TestParseSeveralNotes(t *testing.T) {
 		}
 	}
 }
+
+// Every field of a descriptor that the assembler can set, each generation's own included.
+func TestDescriptorOfTheAssembler(t *testing.T) {
+	t.Parallel()
+	const common = `
+.amdhsa_next_free_vgpr 40
+.amdhsa_next_free_sgpr 20
+.amdhsa_group_segment_fixed_size 1000
+.amdhsa_private_segment_fixed_size 200
+.amdhsa_fp16_overflow 1
+.amdhsa_float_round_mode_32 2
+.amdhsa_float_round_mode_16_64 1
+.amdhsa_float_denorm_mode_32 1
+.amdhsa_float_denorm_mode_16_64 2
+.amdhsa_exception_fp_ieee_invalid_op 1
+.amdhsa_exception_fp_ieee_div_zero 1
+.amdhsa_exception_int_div_zero 1
+.amdhsa_system_vgpr_workitem_id 1
+.amdhsa_system_sgpr_workgroup_id_x 0
+.amdhsa_system_sgpr_workgroup_id_z 1
+.amdhsa_system_sgpr_workgroup_info 1
+.amdhsa_user_sgpr_dispatch_ptr 1
+.amdhsa_user_sgpr_queue_ptr 1
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_user_sgpr_dispatch_id 1
+.amdhsa_user_sgpr_private_segment_size 1
+.amdhsa_uses_dynamic_stack 1
+`
+	for arch, more := range map[string]string{
+		"gfx90a":  ".amdhsa_accum_offset 24\n.amdhsa_tg_split 1\n.amdhsa_ieee_mode 0\n.amdhsa_dx10_clamp 0\n.amdhsa_user_sgpr_private_segment_buffer 1\n.amdhsa_user_sgpr_flat_scratch_init 0\n.amdhsa_system_sgpr_private_segment_wavefront_offset 1",
+		"gfx1100": ".amdhsa_wavefront_size32 0\n.amdhsa_shared_vgpr_count 8\n.amdhsa_inst_pref_size 5\n.amdhsa_workgroup_processor_mode 0\n.amdhsa_memory_ordered 0\n.amdhsa_forward_progress 1",
+		"gfx1201": ".amdhsa_inst_pref_size 130\n.amdhsa_forward_progress 1",
+	} {
+		o, err := Parse(read(t, llvmtest.Assembly(t, arch, "s_endpgm", common+more, "", 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := o.Kernels[0].Descriptor
+		check := func(name string, got, want any) {
+			t.Helper()
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s is %v, want %v", arch, name, got, want)
+			}
+		}
+		check("sizes", []uint32{d.GroupSegmentFixedSize, d.PrivateSegmentFixedSize}, []uint32{1000, 200})
+		check("rounding", []int{d.Rsrc1.FloatRound32(), d.Rsrc1.FloatRound1664(), d.Rsrc1.FloatDenorm32(), d.Rsrc1.FloatDenorm1664()}, []int{2, 1, 1, 2})
+		check("FP16_OVFL", d.Rsrc1.FP16Overflow(), true)
+		check("exceptions", d.Rsrc2.FloatExceptions(), 1|1<<2|1<<6)
+		check("work-group", []bool{d.Rsrc2.WorkgroupIDX(), d.Rsrc2.WorkgroupIDY(), d.Rsrc2.WorkgroupIDZ(), d.Rsrc2.WorkgroupInfo()}, []bool{false, false, true, true})
+		check("work-item", d.Rsrc2.WorkitemID(), 1)
+		check("left to the runtime", []any{d.Rsrc1.Priority(), d.Rsrc1.Privileged(), d.Rsrc1.DebugMode(), d.Rsrc1.Bulky(), d.Rsrc1.CdbgUser(), d.Rsrc2.TrapHandler(), d.Rsrc2.AddressWatch(), d.Rsrc2.MemoryViolation(), d.Rsrc2.GranulatedLDS()},
+			[]any{0, false, false, false, false, false, false, false, 0})
+		props := PropDispatchPtr | PropQueuePtr | PropKernargSegmentPtr | PropDispatchID | PropPrivateSegmentSize | PropDynamicStack
+		gfx9 := arch == "gfx90a"
+		if gfx9 {
+			props |= PropPrivateSegmentBuffer
+		}
+		if arch == "gfx1201" {
+			props |= PropWavefront32
+		}
+		check("properties", d.Properties, props)
+		check("AGPRs", d.AccumOffset() == 24 && d.TGSplit(), gfx9)
+		check("clamp and IEEE", d.Rsrc1.DX10Clamp() && d.Rsrc1.IEEEMode(), arch == "gfx1100")
+		check("shared registers", d.SharedVGPRs() == 8, arch == "gfx1100")
+		check("prefetch", []int{d.InstructionPrefetch(9), d.InstructionPrefetch(11), d.InstructionPrefetch(12)}[map[string]int{"gfx90a": 0, "gfx1100": 1, "gfx1201": 2}[arch]], map[string]int{"gfx90a": 0, "gfx1100": 5, "gfx1201": 130}[arch])
+		check("modes", []bool{d.Rsrc1.WGPMode(), d.Rsrc1.MemOrdered(), d.Rsrc1.ForwardProgress()}, []bool{arch == "gfx1201", arch == "gfx1201", !gfx9})
+	}
+}

@@ -89,6 +89,62 @@ func HIP(t testing.TB, source, arch string, flags ...string) string {
 	return out
 }
 
+// Assembly assembles and links a code object of one kernel, k, and returns its path. code
+// are its instructions, directives those between .amdhsa_kernel and its end, and args
+// its arguments: lines of YAML below .args, kernarg their size in bytes.
+func Assembly(t testing.TB, arch, code, directives, args string, kernarg int) string {
+	t.Helper()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.s"), filepath.Join(dir, "out.co")
+	wave := "64"
+	if strings.HasPrefix(arch, "gfx1") && !strings.Contains(directives, ".amdhsa_wavefront_size32 0") {
+		wave = "32"
+	}
+	if args == "" {
+		args = " []"
+	} else {
+		args = "\n" + strings.TrimRight(args, "\n")
+	}
+	source := `.amdgcn_target "amdgcn-amd-amdhsa--` + arch + `"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+` + code + `
+.size k, .-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+.amdhsa_kernarg_size ` + strconv.Itoa(kernarg) + `
+` + directives + `
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--` + arch + `
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: ` + strconv.Itoa(kernarg) + `
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: ` + wave + `
+    .sgpr_count: 32
+    .vgpr_count: 64
+    .max_flat_workgroup_size: 1024
+    .args:` + args + `
+...
+.end_amdgpu_metadata
+`
+	if err := os.WriteFile(in, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	Run(t, "clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcpu="+arch, "-mcode-object-version=5", "-nogpulib", in, "-o", out)
+	return out
+}
+
 // Prelude declares what clang needs to compile HIP without any header, the
 // host side included.
 const Prelude = `
