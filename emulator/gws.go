@@ -14,6 +14,8 @@ type globalSync struct {
 	mu        sync.Mutex
 	resources map[uint32]*gridBarrier
 	waiting   map[*wave]uint64 // the round that a wave waits for the end of
+
+	semaphores map[uint32]*semaphore
 }
 
 type gridBarrier struct {
@@ -30,8 +32,7 @@ const (
 	gridInfoGroups = 40 // num_wg: uint32
 )
 
-// globalSyncOps are its operations. Its semaphores are not there: LLVM offers them,
-// and nothing uses them.
+// globalSyncOps are its operations, but for semaphores.
 func globalSyncOps() map[string]*operation {
 	return map[string]*operation{
 		"ds_gws_init":    {run: func(w *wave, i *instr) { w.syncGrid(i, true) }},
@@ -58,7 +59,7 @@ func (w *wave) syncGrid(i *instr, init bool) {
 		lane = bits.TrailingZeros64(e)
 	}
 	all := uint64(w.v[data%vregs][lane]) + 1
-	id := (w.s[isa.M0]>>16 + uint32(i.inst.Offset())) & 63
+	id := w.resource(i)
 	l := w.group.launch
 	if most := uint64(maxActive * l.workers()); l.grid.count() > most {
 		w.fail(i, "a barrier of the whole grid: of %d work-groups %d run at a time", l.grid.count(), most)
@@ -76,6 +77,7 @@ func (w *wave) syncGrid(i *instr, init bool) {
 		g.resources[id] = b
 	}
 	if init {
+		g.semaphore(id).count = all - 1
 		return
 	}
 	round, waits := g.waiting[w]

@@ -48,6 +48,7 @@ func (n *notes) rdna(inst *isa.Inst, name string) {
 	number := inst.Generation()
 	switch inst.Enc {
 	case isa.FLAT, isa.MUBUF:
+		n.block = isBlock(name)
 		n.vm = n.result[0] != span{} && !strings.Contains(name, "_inv")
 		n.coherent = inst.GLC()
 		if number == 12 {

@@ -24,6 +24,7 @@ type group struct {
 	rounds  int
 	signals int       // of waves, for the barrier of two steps
 	own     ownMemory // of a launch that is checked
+	named   *[mostNamed + 1]namedBarrier
 
 	arrived, opened clockView // see arrive and leave
 }
@@ -143,7 +144,7 @@ func (wk *worker) group(n uint64) *group {
 	}
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
-	g.rounds, g.signals, g.own, g.arrived, g.opened = 0, 0, ownMemory{}, nil, nil
+	g.rounds, g.signals, g.own, g.arrived, g.opened, g.named = 0, 0, ownMemory{}, nil, nil, nil
 	count := int(l.waves())
 	g.waves = g.waves[:0]
 	for i := range count {
