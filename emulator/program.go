@@ -92,7 +92,7 @@ func newProgram(d *isa.Decoder, m *Module) (*program, error) {
 func (p *program) decode(code []byte, at int) int {
 	inst, err := p.decoder.Decode(code[at*4:])
 	if err != nil {
-		p.illegal(at, err.Error())
+		p.illegal(at, explained(err, p.decoder.Generation(), code[at*4:]))
 		return 1
 	}
 	i := &p.code[at]

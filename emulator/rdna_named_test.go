@@ -66,6 +66,7 @@ KERNEL leftnone(u32 *out) { __builtin_amdgcn_s_barrier_leave(0); }
 KERNEL toomany(u32 *out) { if (WAVE == 0) { INIT(full0, 2); SIGNAL(full0, 0); SIGNAL(full0, 1); } }
 KERNEL nobody(u32 *out) { INIT(full0, 0); }
 KERNEL number(u32 *out) { asm volatile("s_mov_b32 m0, 0x1001f\ns_barrier_signal m0" ::: "memory"); }
+KERNEL early(u32 *out) { u32 v; asm volatile("s_get_barrier_state s20, -1\ns_mov_b32 %0, s20\ns_wait_kmcnt 0" : "=s"(v) :: "s20"); out[0] = v; }
 KERNEL cluster(u32 *out) { asm volatile("s_barrier_signal -3" ::: "memory"); }
 KERNEL joinsall(u32 *out) { asm volatile("s_barrier_join -1" ::: "memory"); }
 `
@@ -95,6 +96,7 @@ func TestNamedBarriers(t *testing.T) {
 		{"toomany", "1 waves, and 1 have signalled", 0, nil, 0},
 		{"nobody", "of 0 waves cannot be set up", 0, nil, 0},
 		{"number", "barrier 31", 0, nil, 0},
+		{"early", "s20 is still being loaded", CheckWait, nil, 0},
 		{"cluster", "barrier -3", 0, nil, 0},
 		{"joinsall", "barrier -1 has all waves", 0, nil, 0},
 	} {

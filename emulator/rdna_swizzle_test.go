@@ -13,7 +13,7 @@ import (
 func swizzleSource(arch string) string {
 	words := []string{"LOAD4", "buffer_load_b128", "LOAD", "buffer_load_b32", "STORE", "buffer_store_b32", "ADD", "buffer_atomic_add_u32", "FORMAT", "buffer_load_format_xyzw", "PUT", "buffer_store_format_xyzw", "WAIT", "s_waitcnt vmcnt(0)"}
 	switch arch {
-	case "gfx1030":
+	case "gfx900", "gfx1030":
 		words[1], words[3], words[5], words[7] = "buffer_load_dwordx4", "buffer_load_dword", "buffer_store_dword", "buffer_atomic_add"
 	case "gfx1201":
 		words[13] = "s_wait_loadcnt 0"
@@ -198,8 +198,14 @@ func TestSwizzledBuffers(t *testing.T) {
 				t.Errorf("%s: %+v: %v, want %q", arch, c.buffer, err, want)
 			}
 		}
+	}
+}
 
-		t.Run(arch+"formats", func(t *testing.T) {
+// Formats whose fields differ in size: their names begin with the highest bits.
+func TestUnevenFormats(t *testing.T) {
+	for _, arch := range []string{"gfx900", "gfx1030", "gfx1100", "gfx1201"} {
+		t.Run(arch, func(t *testing.T) {
+			m := loadHIP(t, arch, "-O2", swizzleSource(arch))
 			type form struct {
 				number uint32
 				kind   int
@@ -213,16 +219,22 @@ func TestSwizzledBuffers(t *testing.T) {
 				}
 				forms = append(forms, form{34, numUint, [][2]uint{{0, 11}, {11, 11}, {22, 10}}}, form{37, numUnorm, [][2]uint{{0, 10}, {10, 11}, {21, 11}}})
 			}
+			if arch == "gfx900" { // the format of data, and that of numbers
+				for n, number := range []uint32{6<<3 | numFloat, 7<<3 | numFloat, 8<<3 | numUnorm, 8<<3 | numUint} {
+					forms[n].number = number
+				}
+			}
 			for _, f := range forms {
-				b := buffer{4, 64, 4 | 5<<3 | 6<<6 | 7<<9 | f.number<<12, 0, 1}
+				const stride, records = 4, 64
+				word3 := 4 | 5<<3 | 6<<6 | 7<<9 | f.number<<12
 				pattern := func(i int) uint32 { return uint32(100000+i) * 2654435761 }
 				pp, p := alloc(t, m, 256)
 				po, out := alloc(t, m, 1024)
 				for i := range 64 {
 					putWord(p, i, pattern(i))
 				}
-				d := binary.LittleEndian.AppendUint64(nil, uint64(pp)|uint64(b.stride)<<48)
-				args := [][]byte{append(append(d, u32arg(b.records)...), u32arg(b.word3)...), u64arg(uint64(po)), u32arg(0), u32arg(1)}
+				d := binary.LittleEndian.AppendUint64(nil, uint64(pp)|uint64(stride)<<48)
+				args := [][]byte{append(append(d, u32arg(records)...), u32arg(word3)...), u64arg(uint64(po)), u32arg(0), u32arg(1)}
 				if _, err := m.Launch(t.Context(), "format", Dim3{1, 1, 1}, Dim3{32, 1, 1}, args, Options{}); err != nil {
 					t.Fatal(err)
 				}

@@ -57,6 +57,10 @@ func (n *notes) rdna(inst *isa.Inst, name string) {
 		}
 	case isa.SMEM:
 		n.km, n.lgkm = number == 12, number < 12
+	case isa.SOP1:
+		if name == "s_get_barrier_state" || strings.HasPrefix(name, "s_sendmsg_rtn_") {
+			n.km, n.lgkm = number == 12, number < 12
+		}
 	}
 }
 
