@@ -95,6 +95,27 @@ func TestBlocksOfRegisters(t *testing.T) {
 	}
 }
 
+// What a block stores counts as written, and what it leaves out does not.
+func TestBlocksOfWhatNobodyWrote(t *testing.T) {
+	m := loadHIP(t, "gfx1201", "-O2", blockAsm("stores", `global_store_block %0, v[40:71], off`)+blockAsm("loads", `global_load_block v[40:71], %0, off\ns_wait_loadcnt 0`)+`
+KERNEL plain(u32 *p, u32 *out, u32 n) { out[TID] = p[32 * TID + n]; }`)
+	p, err := m.dev.Alloc(32 * 32 * 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	po, _ := alloc(t, m, 32*32*4)
+	for _, c := range []struct {
+		kernel string
+		mask   uint32
+		fails  string
+	}{{"loads", 0x80000125, "nobody has written"}, {"stores", 0x80000125, ""}, {"loads", 0x80000125, ""}, {"loads", 0x80000121, ""}, {"loads", 0x80000127, "nobody has written"}, {"plain", 0, ""}, {"plain", 8, ""}, {"plain", 1, "nobody has written"}, {"stores", 2, ""}, {"loads", 0x80000127, ""}} {
+		_, err := m.Launch(t.Context(), c.kernel, Dim3{1, 1, 1}, Dim3{32, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(po)), u32arg(c.mask)}, Options{Check: CheckInit})
+		if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
+			t.Fatalf("%s with 0x%x: %v, want %q", c.kernel, c.mask, err, c.fails)
+		}
+	}
+}
+
 // Functions that keep their callers' registers with block-vgpr-csr, as clang compiles them.
 func TestSavedRegistersInBlocks(t *testing.T) {
 	const source = `

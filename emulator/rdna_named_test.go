@@ -58,6 +58,16 @@ KERNEL fresh(u32 *out) { if (BID == 0) INIT(full0, 3); else out[BID] = STATE(ful
 KERNEL mixed(u32 *out) { u32 w = WAVE; if (w == 0) INIT(full0, 4); ALL;
   if (w < 4) { JOIN(full0); ALL; SIGNAL(full0, 0); WAIT; ALL; } else { ALL; ALL; }
   out[w] = 1; }
+// The work-group's barrier opens while half the waves, which have signalled it, wait at a named one.
+KERNEL apart(u32 *out) { u32 w = WAVE; if (w == 0) INIT(full0, 5); ALL; if (w < 4) JOIN(full0); ALL;
+  __builtin_amdgcn_s_barrier_signal(-1);
+  if (w < 4) { SIGNAL(full0, 0); WAIT; ACQUIRE; out[w] = out[9]; }
+  __builtin_amdgcn_s_barrier_wait(-1);
+  if (w == 4) { out[9] = 1; RELEASE; SIGNAL(full0, 0); } }
+// That a barrier has opened says nothing of the one that is joined next.
+KERNEL rejoins(u32 *out) { u32 w = WAVE; if (w == 0) { INIT(full0, 1); INIT(full1, 2); } ALL;
+  if (w == 0) { JOIN(full0); SIGNAL(full0, 0); JOIN(full1); SIGNAL(full1, 0); WAIT; ACQUIRE; out[0] = out[9]; }
+  if (w == 1) { for (u32 k = 0; k < 9; k++) __builtin_amdgcn_s_sleep(1); out[9] = 1; RELEASE; SIGNAL(full1, 0); } }
 KERNEL null(u32 *out) { asm volatile("s_barrier_join 0\ns_barrier_signal 0\ns_barrier_wait 0\ns_barrier_leave\ns_mov_b32 m0, 0x50000\ns_barrier_init m0\ns_barrier_signal -2\ns_barrier_wait -2" ::: "memory"); out[WAVE] = STATE(full1) + 3; }
 KERNEL misses(u32 *out) { if (WAVE == 0) INIT(full0, 9); ALL; JOIN(full0); SIGNAL(full0, 0); WAIT; out[0] = 1; }
 KERNEL unset(u32 *out) { SIGNAL(full1, 0); }
@@ -88,6 +98,8 @@ func TestNamedBarriers(t *testing.T) {
 		{"first", "", 0, func(i int) uint32 { return 1 }, 1},
 		{"fresh", "", 0, func(i int) uint32 { return bit32(i > 0) }, 3},
 		{"mixed", "", CheckRace, func(i int) uint32 { return 1 }, 8},
+		{"apart", "", CheckRace, func(i int) uint32 { return 1 }, 4},
+		{"rejoins", "", CheckRace, func(i int) uint32 { return 1 }, 1},
 		{"null", "", 0, func(i int) uint32 { return 3 }, 8},
 		{"misses", "nobody signals", 0, nil, 0},
 		{"unset", "was it set up", 0, nil, 0},

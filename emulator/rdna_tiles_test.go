@@ -16,6 +16,7 @@ typedef int iv __attribute__((ext_vector_type(N)));
 #define GLOBAL __attribute__((address_space(1)))
 #define K16(l, e) (((e) / 4 * 2 + (l) / 16) * 4 + (e) % 4) // of a wave of 32 lanes
 KERNEL raw16(const half *b, sv *out, u32 ld, u32 step) { u32 l = TID; out[l] = TR16((GLOBAL sv *)(l < 32 ? b + l * step : 0)); }
+KERNEL upper(const half *b, sv *out, const half *other) { u32 l = TID; out[l] = TR16((GLOBAL sv *)(l < 32 ? b + l * 8 : other)); }
 KERNEL raw8(const char *b, raw8_t *out, u32 ld, u32 step) { u32 l = TID; out[l] = TR8((GLOBAL raw8_t *)(l < 32 ? b + l * step : 0)); }
 KERNEL product16(const half *a, const half *b, float *c, u32 ld) { u32 l = TID; hv x; fv sum = 0;
   for (u32 e = 0; e < N; e++) x[e] = a[l % 16 * 16 + (N == 8 ? K16(l, e) : l / 16 * 4 + e)];
@@ -147,6 +148,7 @@ func TestTransposingLoadsOfRDNA(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			must("upper", u64arg(uint64(pb)), u64arg(uint64(pc)), u64arg(uint64(pu)))
 			if err := launch("raw16", u64arg(uint64(pu)), u64arg(uint64(pc)), u32arg(0), u32arg(8)); err == nil || !strings.Contains(err.Error(), "load of 16 bytes") || !strings.Contains(err.Error(), "nobody has written") {
 				t.Errorf("of what nobody wrote: %v", err)
 			}
