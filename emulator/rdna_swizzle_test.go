@@ -220,8 +220,8 @@ func TestUnevenFormats(t *testing.T) {
 				forms = append(forms, form{34, numUint, [][2]uint{{0, 11}, {11, 11}, {22, 10}}}, form{37, numUnorm, [][2]uint{{0, 10}, {10, 11}, {21, 11}}})
 			}
 			if arch == "gfx900" { // the format of data, and that of numbers
-				for n, number := range []uint32{6<<3 | numFloat, 7<<3 | numFloat, 8<<3 | numUnorm, 8<<3 | numUint} {
-					forms[n].number = number
+				for n, data := range []uint32{6, 7, 8, 8} {
+					forms[n].number = data<<3 | uint32(forms[n].kind)
 				}
 			}
 			for _, f := range forms {
