@@ -30,7 +30,8 @@ func bufferPlace(d [4]uint32, index, offset, soffset uint64) (at, room uint64) {
 	if !swizzled {
 		return soffset + stride*index + offset, room
 	}
-	elementSize, indexStride := uint64(2)<<(d[3]>>19&3), uint64(8)<<(d[3]>>21&3)
+	const elementSize = 4 // before GFX9 the descriptor said
+	indexStride := uint64(8) << (d[3] >> 21 & 3)
 	at = (index/indexStride*stride+offset/elementSize*elementSize)*indexStride + index%indexStride*elementSize + offset%elementSize
 	return soffset + at, room
 }
