@@ -30,7 +30,8 @@ func bufferPlace(d [4]uint32, index, offset, soffset uint64) (at, room uint64) {
 	if !swizzled {
 		return soffset + stride*index + offset, room
 	}
-	elementSize, indexStride := uint64(2)<<(d[3]>>19&3), uint64(8)<<(d[3]>>21&3)
+	const elementSize = 4 // before GFX9 the descriptor said
+	indexStride := uint64(8) << (d[3] >> 21 & 3)
 	at = (index/indexStride*stride+offset/elementSize*elementSize)*indexStride + index%indexStride*elementSize + offset%elementSize
 	return soffset + at, room
 }
@@ -38,8 +39,8 @@ func bufferPlace(d [4]uint32, index, offset, soffset uint64) (at, room uint64) {
 // component is one part of a formatted element.
 type component struct{ at, bits uint }
 
-// dataFormat returns the components of BUF_DATA_FORMAT; nil for those of graphics
-// alone, whose fields are of different sizes.
+// dataFormat returns the components of BUF_DATA_FORMAT, whose names begin with the
+// highest bits; nil where there is none.
 func dataFormat(n uint32) []component {
 	same := func(size uint, count int) (list []component) {
 		for k := range count {
@@ -58,6 +59,12 @@ func dataFormat(n uint32) []component {
 		return same(32, 1)
 	case 5:
 		return same(16, 2)
+	case 6:
+		return []component{{0, 11}, {11, 11}, {22, 10}}
+	case 7:
+		return []component{{0, 10}, {10, 11}, {21, 11}}
+	case 8:
+		return []component{{0, 2}, {2, 10}, {12, 10}, {22, 10}}
 	case 9:
 		return []component{{0, 10}, {10, 10}, {20, 10}, {30, 2}}
 	case 10:
@@ -72,6 +79,20 @@ func dataFormat(n uint32) []component {
 		return same(32, 4)
 	}
 	return nil
+}
+
+// sizeOfFields is how many bytes an element has.
+func sizeOfFields(fields []component) uint64 {
+	if len(fields) == 0 {
+		return 0
+	}
+	last := fields[len(fields)-1]
+	return uint64(last.at+last.bits) / 8
+}
+
+// smallFloat makes an f32 of 10 or 11 bits: five of them exponent, none a sign.
+func smallFloat(v uint32, size uint) uint32 {
+	return u32(float32(fromHalf(uint16(v << (15 - size)))))
 }
 
 // The number formats of a buffer.
@@ -102,8 +123,11 @@ func decodeNumber(format uint32, v uint32, size uint) uint32 {
 	case numSint:
 		return uint32(signed)
 	case numFloat:
-		if size == 16 {
+		switch size {
+		case 16:
 			return u32(float32(fromHalf(uint16(v))))
+		case 10, 11:
+			return smallFloat(v, size)
 		}
 	}
 	return v
@@ -166,8 +190,11 @@ func (w *wave) formatted(i *instr, count int, store bool, half int) {
 		w.fail(i, "the data format of a buffer whose descriptor ends in 0x%x is not supported", d[3])
 		return
 	}
-	last := fields[len(fields)-1]
-	size := uint64(last.at+last.bits) / 8
+	if store && kind == numFloat && fields[0].bits < 16 {
+		w.fail(i, "how floats of 10 and 11 bits are rounded is not documented")
+		return
+	}
+	size := sizeOfFields(fields)
 	float := kind != numUint && kind != numSint
 	reg := dataRegister(i.inst)
 	get := func(n, l int) uint32 {

@@ -202,7 +202,8 @@ func (l *launch) arguments(args [][]byte) error {
 		return fmt.Errorf("%d bytes of arguments: at most %d", size, maxArguments)
 	}
 	var err error
-	if l.kernarg, err = mem.alloc(size, "kernel arguments", false); err != nil {
+	// In whole lines: a compiler loads eight words where a kernel has seven.
+	if l.kernarg, err = mem.alloc((size+63)&^63, "kernel arguments", false); err != nil {
 		return err
 	}
 	if l.packet, err = mem.alloc(64, "dispatch packet", false); err != nil {

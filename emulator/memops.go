@@ -216,6 +216,12 @@ func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 		soffset = v
 	}
 	base := uint64(d[0]) | uint64(d[1]&0xffff)<<32
+	var rdna rdnaBuffer
+	if inst.Generation() > 9 && !p.private {
+		if rdna, ok = w.rdnaBuffer(i, d); !ok {
+			return p, false
+		}
+	}
 	for l := range p.addr {
 		off, index, reg := uint64(inst.Offset()), uint64(0), va.Value
 		if inst.IdxEn() {
@@ -233,11 +239,8 @@ func (w *wave) bufferLanes(i *instr) (p places, ok bool) {
 			index += uint64(l)
 		}
 		at, room := bufferPlace(d, index, off, soffset)
-		if number := inst.Generation(); number > 9 {
-			if at, room, ok = rdnaPlace(d, number, index, off, soffset); !ok {
-				w.fail(i, "a swizzled buffer is not supported")
-				return p, false
-			}
+		if inst.Generation() > 9 {
+			at, room = rdna.place(index, off, soffset)
 		}
 		p.addr[l], p.room[l] = base+at, room
 	}
@@ -569,7 +572,7 @@ func update(mem []byte, off, n uint64, swap bool, v, cmp uint64, f func(old, v u
 		}
 		next := v
 		switch {
-		case swap && old != cmp:
+		case swap && !matches(f, old, cmp):
 			return old
 		case !swap:
 			next = f(old, v)

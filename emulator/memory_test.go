@@ -20,7 +20,7 @@ KERNEL raw(u32 *p, u32 *out, u32 records) { DESC(p, 0, records, 0x00020000);
 KERNEL strided(u32 *p, u32 *out, u32 records) { DESC(p, 12, records, 0x00020000);
   u32 v; asm volatile("buffer_load_dword %0, %1, %2, 0 idxen offset:8\ns_waitcnt vmcnt(0)" : "=v"(v) : "v"(TID), "s"(d)); out[TID] = v;
   asm volatile("buffer_store_dword %0, %1, %2, 0 idxen offset:4\ns_waitcnt vmcnt(0)" :: "v"(v + 1), "v"(TID), "s"(d)); }
-KERNEL swizzled(u32 *p, u32 *out, u32 records) { DESC(p, 16 | 0x8000, records, 0x00020000 | 1 << 19 | 0 << 21); /* elements of 4 bytes, 8 indices beside each other */
+KERNEL swizzled(u32 *p, u32 *out, u32 records) { DESC(p, 16 | 0x8000, records, 0x00020000 | 0 << 21); /* elements of 4 bytes, 8 indices beside each other */
   u32 v; asm volatile("buffer_load_dword %0, %1, %2, 0 idxen offset:8\ns_waitcnt vmcnt(0)" : "=v"(v) : "v"(TID), "s"(d)); out[TID] = v; }
 KERNEL unorm(u32 *p, float *out, u32 records) { DESC(p, 4, records, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 0 << 12 | 10 << 15); /* 8_8_8_8 */
   f4 v; asm volatile("buffer_load_format_xyzw %0, %1, %2, 0 idxen\ns_waitcnt vmcnt(0)" : "=v"(v) : "v"(TID), "s"(d));

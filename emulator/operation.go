@@ -43,7 +43,7 @@ var operations = sync.OnceValue(func() map[string]*operation {
 	for _, list := range []map[string]*operation{
 		scalarOps(), scalarFlow(), scalarMedia(), media(), scalarStores(), localMore(), formatted(), floatDots(), narrowFloats(), vectorInt(), vectorBits(), vectorFloat(), vectorDouble(), vectorHalf(),
 		conversions(), comparisons(), crossLane(), scalarMemory(), vectorMemory(), localMemory(), carries(), packed(), indexing(), matrixOps(names), scaledConversions(names), transposed(), globalSyncOps(),
-		rdnaScalar(), rdnaFlow(), rdnaVector(), rdnaLanes(), rdnaDots(), rdnaMemory(), rdnaMatrix(), variants(),
+		rdnaScalar(), rdnaFlow(), rdnaVector(), rdnaLanes(), rdnaDots(), rdnaMemory(), rdnaMatrix(), rdnaTiles(), rdnaBlocks(), rdnaRare(), variants(),
 	} {
 		for name, op := range list {
 			all[name] = op

@@ -292,9 +292,9 @@ func topOf(ocp, wide bool) int {
 	return 0x7e
 }
 
-// One byte of a register is made of a float: cut off, and stopped at the ends.
+// One byte of a register is made of a float: the nearest number, stopped at the ends.
 func TestFloatToByte(t *testing.T) {
-	cut := func(x uint32) uint32 {
+	nearest := func(x uint32) uint32 {
 		v := float64(f32(x))
 		switch {
 		case v != v, v < 0:
@@ -302,11 +302,11 @@ func TestFloatToByte(t *testing.T) {
 		case v > 255:
 			return 255
 		}
-		return uint32(v)
+		return uint32(math.RoundToEven(v))
 	}
 	byteOf := func(x, at, into uint32) uint32 {
 		at = at % 4 * 8
-		return into&^(255<<at) | cut(x)<<at
+		return into&^(255<<at) | nearest(x)<<at
 	}
 	cases := []asmCase{
 		{"v_cvt_pk_u8_f32 %0, %1, %2, %3", byteOf},
@@ -317,7 +317,7 @@ func TestFloatToByte(t *testing.T) {
 	fill := func(a, b []byte) {
 		floats(a, nil)
 		random(b, nil)
-		for i, v := range []uint32{0x7fc00000, 0xff800000, 0x7f800000, 0x437f0000, 0x437f8000, 0x43800000, 0xbf000000, 0x3f7fffff, 1, 0x42c7fae1} {
+		for i, v := range []uint32{0x7fc00000, 0xff800000, 0x7f800000, 0x437f0000, 0x437f8000, 0x43800000, 0xbf000000, 0x3f7fffff, 1, 0x42c7fae1, 0x42c70000, 0x42c90000} {
 			binary.LittleEndian.PutUint32(a[4*i:], v)
 		}
 	}
@@ -332,7 +332,7 @@ func TestFloatToByte(t *testing.T) {
 	p, in := alloc(t, m, 4)
 	po, out := alloc(t, m, 4)
 	binary.LittleEndian.PutUint32(in, u32(99.99))
-	if _, err := m.Launch(t.Context(), "built", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(po))}, Options{}); err != nil || load32(out, 0) != 0xaabb63dd {
+	if _, err := m.Launch(t.Context(), "built", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(po))}, Options{}); err != nil || load32(out, 0) != 0xaabb64dd {
 		t.Errorf("the builtin gives 0x%x: %v", load32(out, 0), err)
 	}
 }

@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"sync"
@@ -93,11 +92,7 @@ func newProgram(d *isa.Decoder, m *Module) (*program, error) {
 func (p *program) decode(code []byte, at int) int {
 	inst, err := p.decoder.Decode(code[at*4:])
 	if err != nil {
-		why := err.Error()
-		if what := graphics(p.decoder.Generation(), binary.LittleEndian.Uint32(code[at*4:])); what != "" {
-			why = what + " instruction, which is not supported: " + why
-		}
-		p.illegal(at, why)
+		p.illegal(at, explained(err, p.decoder.Generation(), code[at*4:]))
 		return 1
 	}
 	i := &p.code[at]
@@ -112,31 +107,6 @@ func (p *program) decode(code []byte, at int) int {
 
 func (p *program) illegal(at int, why string) {
 	p.code[at] = instr{size: 1, inst: &isa.Inst{}, run: func(w *wave, _ *instr) { w.fail(nil, "no instruction: %s", why) }}
-}
-
-// graphics names the encodings that the tables leave out, by the upper bits of an
-// instruction (llvm/lib/Target/AMDGPU, MIMGe, VIMAGE, VSAMPLE, MTBUFe, EXPe, VINTRPe,
-// VINTERPe, LDSDIRe); empty where it is none of them.
-func graphics(generation int, word uint32) string {
-	const image, typed, export, interpolation = "an image or texture", "a typed buffer", "an export", "an interpolation"
-	six := word >> 26
-	switch generation {
-	case 9:
-		return map[uint32]string{0x3c: image, 0x3a: typed, 0x31: export, 0x35: interpolation}[six]
-	case 10:
-		return map[uint32]string{0x3c: image, 0x3a: typed, 0x3e: export, 0x32: interpolation}[six]
-	case 11:
-		if name := map[uint32]string{0xcd: interpolation, 0xce: interpolation}[word>>24]; name != "" {
-			return name
-		}
-		return map[uint32]string{0x3c: image, 0x3a: typed, 0x3e: export}[six]
-	case 12:
-		if name := map[uint32]string{0xcd: interpolation, 0xce: interpolation}[word>>24]; name != "" {
-			return name
-		}
-		return map[uint32]string{0x34: image, 0x39: image, 0x3e: export}[six]
-	}
-	return ""
 }
 
 func unsupported(w *wave, i *instr) { w.fail(i, "this instruction is not supported yet") }

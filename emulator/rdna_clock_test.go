@@ -10,7 +10,7 @@ KERNEL clocks(u64 *out) { u64 a = __builtin_readcyclecounter(), c = __builtin_re
   out[0] = __builtin_readcyclecounter() - a; out[1] = __builtin_readsteadycounter() - c; out[2] = a; out[3] = c; }
 `)
 		po, out := alloc(t, m, 64)
-		if _, err := m.Launch(t.Context(), "clocks", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(po))}, Options{Deterministic: true}); err != nil {
+		if _, err := m.Launch(t.Context(), "clocks", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(po))}, Options{Deterministic: true, Check: CheckWait}); err != nil {
 			t.Fatal(err)
 		}
 		for n, name := range []string{"cycles between", "ticks between", "cycles", "ticks"} {

@@ -48,6 +48,7 @@ func (n *notes) rdna(inst *isa.Inst, name string) {
 	number := inst.Generation()
 	switch inst.Enc {
 	case isa.FLAT, isa.MUBUF:
+		n.block = isBlock(name)
 		n.vm = n.result[0] != span{} && !strings.Contains(name, "_inv")
 		n.coherent = inst.GLC()
 		if number == 12 {
@@ -56,6 +57,10 @@ func (n *notes) rdna(inst *isa.Inst, name string) {
 		}
 	case isa.SMEM:
 		n.km, n.lgkm = number == 12, number < 12
+	case isa.SOP1:
+		if name == "s_get_barrier_state" || strings.HasPrefix(name, "s_sendmsg_rtn_") {
+			n.km, n.lgkm = number == 12, number < 12
+		}
 	}
 }
 

@@ -43,11 +43,11 @@ func media() map[string]*operation {
 	lane("v_ashr_pk_u8_i32", func(a, b, c uint64) uint64 {
 		return clampTo(int64(int32(a)>>(c&31)), 0, 255) | clampTo(int64(int32(b)>>(c&31)), 0, 255)<<8
 	})
-	// To nothing of 8 bits is rounded anew: AMD's pseudocode names f32_to_u8 beside
-	// f32_to_u32, which cuts off and stops at the ends.
+	// How these round no document says: on gfx9 and gfx10 processors people have found the
+	// nearest number, even between two, and 0 for NaN.
 	bytes := func(v, at, into uint64) uint64 {
 		at = 8 * (at & 3)
-		return into&^(255<<at) | uint64(saturate(float64(f32(uint32(v))), 0, 255))<<at
+		return into&^(255<<at) | uint64(saturate(math.RoundToEven(float64(f32(uint32(v)))), 0, 255))<<at
 	}
 	ops["v_cvt_pk_u8_f32"] = &operation{results: 1, float: 32, lane: bytes}
 	ops["v_cvt_pkaccum_u8_f32"] = &operation{results: 1, float: 32, tied: true, lane: bytes}

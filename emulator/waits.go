@@ -1,6 +1,10 @@
 package emulator
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/stonemason-hip/stonemason/emulator/isa"
+)
 
 // pending is a memory operation whose counter has not been waited for.
 type pending struct {
@@ -8,6 +12,8 @@ type pending struct {
 	vm, lgkm bool
 	km       bool
 	scalar   bool // comes back in any order
+	block    bool // of the registers of result those of mask
+	mask     uint32
 }
 
 // checkWaits keeps the counters of s_waitcnt ("Vega" ISA, "S_WAITCNT") and fails
@@ -20,9 +26,13 @@ func (w *wave) checkWaits(i *instr, n *notes) {
 		w.wait(vm, lgkm, km)
 		return
 	}
+	uses := n.uses
+	if n.block {
+		uses = w.blockUses(i)
+	}
 	for _, p := range w.pending {
-		for _, use := range n.uses {
-			if !p.result.meets(use) {
+		for _, use := range uses {
+			if !p.meets(use) {
 				continue
 			}
 			if use == n.result[0] && n.vm && p.vm && !n.lgkm && !p.lgkm {
@@ -33,7 +43,7 @@ func (w *wave) checkWaits(i *instr, n *notes) {
 		}
 	}
 	if n.vm || n.lgkm || n.km {
-		w.pending = append(w.pending, pending{result: n.result[0], vm: n.vm, lgkm: n.lgkm, km: n.km, scalar: n.result[0].from < 0})
+		w.pending = append(w.pending, pending{result: n.result[0], vm: n.vm, lgkm: n.lgkm, km: n.km, scalar: n.result[0].from < 0, block: n.block, mask: w.s[isa.M0]})
 	}
 }
 

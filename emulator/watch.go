@@ -43,6 +43,7 @@ type notes struct {
 	coherent bool // it looks past the caches of a core, as an atomic load does
 	vm, lgkm bool // counted by s_waitcnt
 	km       bool // scalar loads of gfx12 have a counter of their own
+	block    bool // of its registers those alone count that M0 names
 	result   [2]span
 	uses     []span // all registers that it names
 	class    category
@@ -214,6 +215,9 @@ func (w *wave) touches(i *instr, n *notes) []touch {
 			add(l, inLocal, uint64(at+o1*unit), n.bytes, data1)
 		}
 	default:
+		if w.touchesMany(i, add) {
+			break
+		}
 		p := w.lanesOfAny(i)
 		if p == nil {
 			break

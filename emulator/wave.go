@@ -45,10 +45,13 @@ type wave struct {
 	small  bool   // of 32 lanes: masks are one register wide
 	size   uint32 // lanes: 32 or 64
 	passed bool   // the barrier that it has signalled is open
-	v      *[vregs]vec
-	tmp    [8]vec // of one instruction; the last is always zero
-	spare  [2]vec
-	places places // of one memory instruction
+	joined uint8  // the barrier with a name that it waits at, and one; 0: none
+	// That barrier is open; the wave waits there, not at the work-group's.
+	passedNamed, atNamed bool
+	v                    *[vregs]vec
+	tmp                  [8]vec // of one instruction; the last is always zero
+	spare                [2]vec
+	places               places // of one memory instruction
 
 	group   *group
 	code    []instr

@@ -33,6 +33,7 @@ type group struct {
 	signals int       // of waves, for the barrier of two steps
 	stands  bool      // all waves that have not ended wait, and at least one stands still
 	own     ownMemory // of a launch that is checked
+	named   *[mostNamed + 1]namedBarrier
 
 	arrived, opened clockView // see arrive and leave
 }
@@ -265,7 +266,7 @@ func (wk *worker) group(n uint64) *group {
 	}
 	x, y := uint64(l.grid.X), uint64(l.grid.Y)
 	g.id = Dim3{uint32(n % x), uint32(n / x % y), uint32(n / x / y)}
-	g.rounds, g.signals, g.stands, g.own, g.arrived, g.opened = 0, 0, false, ownMemory{}, nil, nil
+	g.rounds, g.signals, g.stands, g.own, g.arrived, g.opened, g.named = 0, 0, false, ownMemory{}, nil, nil, nil
 	g.block = l.blockOf(g.id)
 	count := int(l.wavesOf(g.block))
 	g.waves = g.waves[:0]
