@@ -28,6 +28,7 @@ type Options struct {
 	Seed          uint64
 	Check         Check  // what to look for beside
 	Count         bool   // fill all Counters
+	Trace         *Trace // the wave that is followed; nil: none
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
 
 	// What kernels print goes to Output, what they print of failed assertions to

@@ -15,7 +15,7 @@ func (w *wave) global(i *instr, lane int, addr uint64, n uint64, write bool) (*r
 		r = w.mem.find(addr)
 		switch {
 		case r == nil:
-			w.failLane(i, lane, "%s of %d bytes at 0x%x: nothing is allocated there", verb(write), n, addr)
+			w.failLane(i, lane, "%s of %d bytes at 0x%x: nothing is allocated there%s", verb(write), n, addr, w.mem.near(addr))
 			return nil, 0
 		case n > r.size-(addr-r.base):
 			w.failLane(i, lane, "%s of %d bytes at 0x%x: %s ends at 0x%x", verb(write), n, addr, r.name, r.base+r.size)

@@ -60,6 +60,7 @@ type wave struct {
 	left    int64 // instructions of this turn
 	count   *Counters
 
+	trace   *tracer   // nil, unless somebody follows this wave
 	pending []pending // of a launch that is checked
 	list    []touch
 }

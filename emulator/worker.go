@@ -83,7 +83,9 @@ func (wk *worker) round(g *group) (done bool, err error) {
 			w.state = running
 		}
 		if w.state == running {
-			if wk.watched {
+			if w.trace != nil {
+				w.stepTraced(turn, wk.watched)
+			} else if wk.watched {
 				w.stepWatched(turn)
 			} else {
 				w.step(turn)
@@ -158,6 +160,7 @@ func (wk *worker) group(n uint64) *group {
 		}
 		w.group, w.number, w.code, w.mem, w.count = g, i, l.program.code, &l.module.dev.mem, &wk.counters
 		l.start(w, g)
+		w.trace = l.traced(w)
 		g.waves = append(g.waves, w)
 	}
 	wk.counters.Groups++
