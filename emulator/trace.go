@@ -242,17 +242,22 @@ func (d *Device) Name(p Pointer, name string) error {
 	return nil
 }
 
-// near says which allocation an address that belongs to none is close to: within the
-// gap around it. It is empty where there is none.
+// near says which allocation an address that belongs to none is close to: behind its
+// end, within the gap, or little before it. What the launch itself needs is left out. It
+// is empty where there is none.
 func (m *memory) near(addr uint64) (text string) {
+	const before = 4096
 	best := uint64(guard)
 	for _, r := range m.regions() {
+		if !r.write || r.quiet {
+			continue
+		}
 		switch end := r.base + r.size; {
 		case addr == end:
 			return ", directly behind " + r.name
 		case addr > end && addr-end < best:
 			best, text = addr-end, fmt.Sprintf(", %d bytes behind the end of %s", addr-end, r.name)
-		case addr < r.base && r.base-addr < best:
+		case addr < r.base && r.base-addr <= before && r.base-addr < best:
 			best, text = r.base-addr, fmt.Sprintf(", %d bytes before %s", r.base-addr, r.name)
 		}
 	}
