@@ -41,6 +41,9 @@ type TracedRegister struct {
 	Float int      `json:"float,omitempty"` // 16, 32 or 64 where the instruction computes a fraction
 }
 
+// scc is what the bit is called that scalar comparisons leave behind.
+const scc = "scc"
+
 // String is NAME=VALUE: hexadecimal, behind a fraction where it is one.
 func (r TracedRegister) String() string {
 	if len(r.Words) > 2 {
@@ -61,6 +64,12 @@ func (r TracedRegister) String() string {
 		return fmt.Sprintf("%s=%g (0x%x)", r.Name, f32(uint32(v)), v)
 	case r.Float == 16 && len(r.Words) == 1:
 		return fmt.Sprintf("%s=%g (0x%x)", r.Name, fromHalf(uint16(v)), v)
+	}
+	switch exponent := v >> 23 & 0xff; {
+	case r.Name == scc:
+		return fmt.Sprintf("%s=%d", r.Name, v)
+	case len(r.Words) == 1 && strings.ContainsAny(r.Name[:1], "sva") && exponent > 127-24 && exponent < 127+24: // moved or loaded: a fraction, by the look of it
+		return fmt.Sprintf("%s=0x%x (f32 %g)", r.Name, v, f32(uint32(v)))
 	}
 	return fmt.Sprintf("%s=0x%x", r.Name, v)
 }
@@ -212,6 +221,8 @@ func (t *tracer) changes(w *wave, i *instr, exec uint64) (list []TracedRegister)
 		}
 		kind, n, at := isa.SGPR, 1, k
 		switch {
+		case k == isa.VCC+1 && !done[isa.VCC], k == isa.Exec+1 && !done[isa.Exec]: // pairs are written as one
+			k, at, n = k-1, k-1, 2
 		case k >= 128+firstAGPR:
 			kind, at = isa.AGPR, k-128-firstAGPR
 		case k >= 128:
@@ -222,7 +233,7 @@ func (t *tracer) changes(w *wave, i *instr, exec uint64) (list []TracedRegister)
 		put(kind, uint32(at), k, n)
 	}
 	if w.scc != t.scc {
-		list = append(list, TracedRegister{Name: "scc", Words: []uint32{w.scc}})
+		list = append(list, TracedRegister{Name: scc, Words: []uint32{w.scc}})
 	}
 	t.s, t.scc = w.s, w.scc
 	for k := range t.v {
@@ -254,12 +265,20 @@ func (m *memory) near(addr uint64) (text string) {
 		}
 		switch end := r.base + r.size; {
 		case addr == end:
-			return ", directly behind " + r.name
+			return ", directly behind " + r.label()
 		case addr > end && addr-end < best:
-			best, text = addr-end, fmt.Sprintf(", %d bytes behind the end of %s", addr-end, r.name)
+			best, text = addr-end, fmt.Sprintf(", %d bytes behind the end of %s", addr-end, r.label())
 		case addr < r.base && r.base-addr <= before && r.base-addr < best:
-			best, text = r.base-addr, fmt.Sprintf(", %d bytes before %s", r.base-addr, r.name)
+			best, text = r.base-addr, fmt.Sprintf(", %d bytes before %s", r.base-addr, r.label())
 		}
 	}
 	return text
+}
+
+// label is the name of a region with its size.
+func (r *region) label() string {
+	if size := fmt.Sprintf("%d bytes", r.size); !strings.Contains(r.name, size) {
+		return r.name + " (" + size + ")"
+	}
+	return r.name
 }

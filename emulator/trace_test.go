@@ -140,7 +140,7 @@ func TestTrace(t *testing.T) {
 func TestTraceOfAFault(t *testing.T) {
 	m := loadHIP(t, "gfx942", "-O1", traceSource)
 	p, _ := alloc(t, m, 400)
-	if err := m.dev.Name(p, "out (400 bytes)"); err != nil {
+	if err := m.dev.Name(p, "out"); err != nil {
 		t.Fatal(err)
 	}
 	var last TraceStep
@@ -164,14 +164,14 @@ func TestTraceOfAFault(t *testing.T) {
 func TestFaultsNameWhatIsNear(t *testing.T) {
 	m := loadHIP(t, "gfx942", "-O1", `KERNEL at(u32 *out, long off) { *(u32 *)((char *)out + off) = 1; }`)
 	p, _ := alloc(t, m, 400)
-	if err := m.dev.Name(p, "out (400 bytes)"); err != nil {
+	if err := m.dev.Name(p, "out"); err != nil {
 		t.Fatal(err)
 	}
 	for off, want := range map[int64]string{
 		400:     "nothing is allocated there, directly behind out (400 bytes)",
 		1000:    "nothing is allocated there, 600 bytes behind the end of out (400 bytes)",
 		-8:      "nothing is allocated there, 8 bytes before out (400 bytes)",
-		398:     "out (400 bytes) ends at 0x",
+		398:     "out ends at 0x",
 		1 << 30: "nothing is allocated there",
 	} {
 		_, err := m.Launch(t.Context(), "at", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p)), u64arg(uint64(off))}, Options{})

@@ -117,7 +117,7 @@ func (b *Bound) run(ctx context.Context, dev *emulator.Device, mod *emulator.Mod
 			return nil, err
 		}
 		if a.name != "" {
-			_ = dev.Name(ptr, fmt.Sprintf("%s (%d bytes)", a.name, a.bytes)) // it was allocated here
+			_ = dev.Name(ptr, a.name) // it was allocated here
 		}
 		if err := a.fillIn(e, mem); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.arg.node.Pos(), err)
