@@ -136,7 +136,11 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	file, err := launchfile.Read(a.path(launch))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = exit.Withf(exit.Usage, "there is no launch file %s: -launch=FILE says what to run (docs/kernels.md); one to start from is printed by -template", launch)
-		return exit.Hint(err, fmt.Sprintf("%s -template > %s", o.command(), quotedWord(launch)))
+		first := KernelRunOptions{KernelOptions: o.KernelOptions}
+		if len(gpus) != 1 {
+			first.GPU = "" // a template is for one
+		}
+		return exit.Hint(err, fmt.Sprintf("%s -template > %s", first.command(), quotedWord(launch)))
 	}
 	if err != nil {
 		return exit.With(exit.Config, err)
@@ -470,7 +474,10 @@ func verdictOf(r *launchfile.Report) string {
 		}
 		for _, b := range l.Buffers {
 			if b.Wrong > 0 {
-				return fmt.Sprintf("%s: %s of %s are not as expected", codeobj.SignatureOf(l.Symbol).Name, plural(b.Wrong, "element", "elements"), b.Name)
+				if b.Wrong == 1 {
+					return fmt.Sprintf("%s: %s: %s", codeobj.SignatureOf(l.Symbol).Name, b.Name, b.Mismatch)
+				}
+				return fmt.Sprintf("%s: %d elements of %s are not as expected", codeobj.SignatureOf(l.Symbol).Name, b.Wrong, b.Name)
 			}
 		}
 	}
