@@ -294,6 +294,9 @@ func (a *App) loadKernels(ctx context.Context, o KernelOptions) (*emulator.Devic
 		return nil, nil, exit.With(exit.Unsupported, err)
 	}
 	mod, err := dev.Load(data)
+	if errors.Is(err, codeobj.ErrNoMatch) {
+		err = fmt.Errorf("there is no code for %s in it: it has %s", target, codeFor(data))
+	}
 	if err != nil {
 		return nil, nil, exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}

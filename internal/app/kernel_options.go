@@ -5,13 +5,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
 	"github.com/stonemason-hip/stonemason/emulator/launchfile"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/suggest"
 	"github.com/stonemason-hip/stonemason/internal/ui"
+	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 )
 
 // allGPUs stands for every GPU whose instructions the emulator knows.
@@ -48,6 +51,19 @@ func (a *App) gpusOf(o KernelOptions) ([]string, error) {
 		seen[name] = true
 	}
 	return list, nil
+}
+
+// codeFor lists the target ids that a file has code objects for.
+func codeFor(data []byte) string {
+	list, _ := codeobj.Slices(data, codeobj.Limits{}) // it was read before
+	var names []string
+	for _, s := range list {
+		_, name, found := strings.Cut(s.ID, "--")
+		if found && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return suggest.List(names, 16)
 }
 
 // command is the call with the flags that say which code is run, as a hint begins.
