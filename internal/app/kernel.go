@@ -265,6 +265,12 @@ func (a *App) runOn(ctx context.Context, o KernelRunOptions, launch string, file
 	}
 	report, err := plan.Run(limited, dev, mod, opts)
 	if err != nil {
+		if list := follow.finished(); o.Format != "json" && ctx.Err() == nil { // what ran until then is what one wants to see
+			for _, k := range list {
+				fmt.Fprintf(a.Out, "%s on the emulator as %s\n\n%s\n", o.File, dev.Target(), codeobj.SignatureOf(k.Kernel).Full)
+				a.tellTrace(k, a.sourceLines(mod.Object()))
+			}
+		}
 		return nil, exit.Default(exit.Config, fmt.Errorf("%s: %w", o.File, err))
 	}
 	out := &kernelReport{File: o.File, Launch: launch, Report: report, Trace: follow.finished()}
