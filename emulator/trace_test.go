@@ -86,7 +86,19 @@ func TestTrace(t *testing.T) {
 					t.Fatalf("%d steps: %+v … %+v", len(steps), steps[0], steps[len(steps)-1])
 				}
 				regs, jumps, stored, loaded := replay{}, 0, false, false
+				exec := steps[0].Exec
 				for n, s := range steps {
+					if s.Exec != exec {
+						t.Errorf("step %d: 0x%x took part, 0x%x was written", n, s.Exec, exec)
+					}
+					for _, w := range s.Wrote {
+						switch w.Name {
+						case "exec":
+							exec = uint64(w.Words[1])<<32 | uint64(w.Words[0])
+						case "exec_lo":
+							exec = uint64(w.Words[0])
+						}
+					}
 					if s.Number != int64(n) || s.Exec>>5&1 == 0 && len(s.Memory) > 0 && !s.Memory[0].Scalar {
 						t.Errorf("step %d: %+v", n, s)
 					}

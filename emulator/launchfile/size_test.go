@@ -16,6 +16,7 @@ func TestSizes(t *testing.T) {
 		"{kernel: saxpy, grid: 4294967295, block: 2, args: [1, 0, 0, 0]}":                    "l.yaml:3:27: launches[0].grid: 4294967295 work-groups of 2 are more work-items than a dimension may have: 4294967295",
 		"{kernel: saxpy, grid: [1, 4194304], block: [1, 1024], args: [1, 0, 0, 0]}":          "l.yaml:3:27: launches[0].grid: 4194304 work-groups of 1024 are more",
 		"{kernel: saxpy, grid: [4194304, 2097152, 2097152], block: 1, args: [1, 0, 0, 0]}":   "l.yaml:3:27: launches[0].grid: more work-groups than can be counted",
+		"{kernel: saxpy, grid: [4194304, 2097152, 1048576], block: 1, args: [1, 0, 0, 0]}":   "l.yaml:3:27: launches[0].grid: more work-groups than can be counted",
 		"{kernel: saxpy, grid: 1, block: 64, args: [1, 0, 7, 0]}":                            "l.yaml:3:54: launches[0].args[2]: found 7 for a pointer (float*): expected a buffer, {count: …}, or 0, the null pointer",
 		"{kernel: saxpy, grid: 1, block: 64, args: [1, 0, {value: 0x10}, 0]}":                "l.yaml:3:62: launches[0].args[2].value: found 0x10 for a pointer (float*)",
 		"{kernel: saxpy, grid: 1, block: 64, args: [1, 0, {value: 7, type: u64}, 0]}":        "",

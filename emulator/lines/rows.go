@@ -41,11 +41,15 @@ func (t *Table) Rows() (rows []Row, err error) {
 		}
 		r.SkipChildren()
 	}
+	order(rows)
+	return rows, nil
+}
+
+func order(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		// Where one sequence ends and another begins, the beginning counts.
 		return cmp.Or(cmp.Compare(a.PC, b.PC), cmp.Compare(min(a.Place.Line, 1), min(b.Place.Line, 1)))
 	})
-	return rows, nil
 }
 
 func sequence(rows []Row, lr *dwarf.LineReader) ([]Row, error) {

@@ -54,3 +54,20 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// Where one function ends at the address at which another begins, the address belongs to
+// the second, in whatever order the table has them.
+func TestRowsThatMeet(t *testing.T) {
+	end, begin := Row{PC: 16}, Row{PC: 16, Place: Place{File: "b", Line: 5}}
+	for _, rows := range [][]Row{
+		{{PC: 8, Place: Place{File: "a", Line: 1}}, end, begin, {PC: 24}},
+		{begin, {PC: 24}, {PC: 8, Place: Place{File: "a", Line: 1}}, end},
+	} {
+		order(rows)
+		for pc, want := range map[uint64]int{7: 0, 8: 1, 15: 1, 16: 5, 23: 5, 24: 0} {
+			if p, ok := At(rows, pc); p.Line != want || ok != (want > 0) {
+				t.Errorf("%d: %v", pc, p)
+			}
+		}
+	}
+}
