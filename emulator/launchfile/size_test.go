@@ -41,11 +41,11 @@ func TestSizes(t *testing.T) {
 func TestMismatches(t *testing.T) {
 	d := load(t)
 	const head = "{grid: 4, block: 64, kernel: saxpy, args: "
-	r, err := d.run(t, "l.yaml", head+"[2, {name: x, count: 64, range: {}}, {count: 64, name: y, expect: 'when(i %% 2 == 0, 2*x, 2*x + 1)'}, 64]}")
+	_, err := d.run(t, "l.yaml", head+"[2, {name: x, count: 64, range: {}}, {count: 64, name: y, expect: 'when(i %% 2 == 0, 2*x, 2*x + 1)'}, 64]}")
 	if err == nil {
 		t.Error("%% is no operator")
 	}
-	r, err = d.run(t, "l.yaml", head+"[2, {name: x, count: 64, range: {}}, {count: 64, name: y, expect: 'when(i % 2 == 0, 2*x, 2*x + 1)'}, 64]}")
+	r, err := d.run(t, "l.yaml", head+"[2, {name: x, count: 64, range: {}}, {count: 64, name: y, expect: 'when(i % 2 == 0, 2*x, 2*x + 1)'}, 64]}")
 	if err != nil {
 		t.Fatal(err)
 	}
