@@ -57,8 +57,8 @@ func TestAccesses(t *testing.T) {
 				}
 				expect(kernel, size-n, p, 5, "")
 				expect(kernel, size-n+1, p, 5, reaches)
-				expect(kernel, -1, p, 5, ": 1 bytes before allocation of 101 bytes at 0x")
-				expect(kernel, size+7, p, 5, ": 7 bytes behind the end of allocation of 101 bytes at 0x")
+				expect(kernel, -1, p, 5, ", 1 bytes before allocation of 101 bytes")
+				expect(kernel, size+7, p, 5, ", 7 bytes behind the end of allocation of 101 bytes")
 				expect(kernel, 8, 0, 5, "a null pointer")
 				expect(kernel, 1<<40, p, 5, "nothing is allocated there")
 				local := "lds_" + kernel
@@ -68,7 +68,7 @@ func TestAccesses(t *testing.T) {
 				if err := m.dev.Free(p); err != nil {
 					t.Fatal(err)
 				}
-				expect(kernel, 3, p, 5, "nothing is allocated there any more: allocation of 101 bytes at 0x")
+				expect(kernel, 3, p, 5, "nothing is allocated there any more: allocation of 101 bytes was given back")
 			}
 		}
 		p, _ := alloc(t, m, 128)
@@ -81,7 +81,7 @@ func TestAccesses(t *testing.T) {
 			{"add_4", 4, 5, ""}, {"add_4", 2, 5, "not aligned to 4 bytes"}, {"add_4", 127, 5, "not aligned"}, {"add_4", 128, 5, "nothing is allocated"},
 			{"add_8", 8, 5, ""}, {"add_8", 4, 5, "not aligned to 8 bytes"},
 			{"lds_add_4", 12, 5, ""}, {"lds_add_4", 6, 5, "not aligned to 4 bytes"}, {"lds_add_4", 64, 5, "local bytes"},
-			{"scalar", 124, -1, ""}, {"scalar", 126, -1, "not aligned to 4 bytes"}, {"scalar", 128, -1, "0 bytes behind the end"}, {"scalar", -4, -1, "4 bytes before"},
+			{"scalar", 124, -1, ""}, {"scalar", 126, -1, "not aligned to 4 bytes"}, {"scalar", 128, -1, "directly behind"}, {"scalar", -4, -1, "4 bytes before"},
 			{"stack", 31, 5, ""}, {"stack", 1 << 12, 5, "private bytes at 0x"},
 			{"writes", 0, 5, ""}, {"writes", 1, 5, "constants of the code object cannot be written"}, {"writes", 2, 5, "code of the code object cannot be written"},
 		} {

@@ -28,6 +28,7 @@ type Options struct {
 	Seed          uint64
 	Check         Check  // what to look for beside
 	Count         bool   // fill all Counters
+	Trace         *Trace // the wave that is followed; nil: none
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
 	Items         Dim3   // work-items of the grid where the last work-groups are not full; 0: all are
 	// Others change the device's memory while the kernel runs: that all of its waves wait

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -172,9 +173,11 @@ func (m *memory) find(addr uint64) *region {
 	return list[low-1]
 }
 
-// nearby says what lies next to an address where nothing is allocated, or lay there.
-func (m *memory) nearby(addr uint64) string {
-	const page = 1 << 12
+// nearby says what lies close to an address that belongs to no allocation: behind an end,
+// within the gap, or little before a beginning. What the launch itself needs is left
+// out. It is empty where there is nothing.
+func (m *memory) nearby(addr uint64) (text string) {
+	const page, before = 1 << 12, 1 << 12
 	if addr < page {
 		return ": a null pointer"
 	}
@@ -182,19 +185,34 @@ func (m *memory) nearby(addr uint64) string {
 	defer m.mu.Unlock()
 	for i := len(m.gone) - 1; i >= 0; i-- {
 		if f := &m.gone[i]; addr-f.base < f.size {
-			return fmt.Sprintf(" any more: %s at 0x%x was given back", f.name, f.base)
+			return fmt.Sprintf(" any more: %s was given back", labelOf(f.name, f.size))
 		}
 	}
+	best := uint64(guard)
 	for _, r := range m.regions() {
-		end := r.base + r.size
-		switch {
-		case addr >= end && addr-end < guard:
-			return fmt.Sprintf(": %d bytes behind the end of %s at 0x%x", addr-end, r.name, r.base)
-		case addr < r.base && r.base-addr <= guard:
-			return fmt.Sprintf(": %d bytes before %s at 0x%x", r.base-addr, r.name, r.base)
+		if !r.write || r.quiet {
+			continue
+		}
+		switch end := r.base + r.size; {
+		case addr == end:
+			return ", directly behind " + r.label()
+		case addr > end && addr-end < best:
+			best, text = addr-end, fmt.Sprintf(", %d bytes behind the end of %s", addr-end, r.label())
+		case addr < r.base && r.base-addr <= before && r.base-addr < best:
+			best, text = r.base-addr, fmt.Sprintf(", %d bytes before %s", r.base-addr, r.label())
 		}
 	}
-	return ""
+	return text
+}
+
+// label is the name of a region with its size.
+func (r *region) label() string { return labelOf(r.name, r.size) }
+
+func labelOf(name string, bytes uint64) string {
+	if size := fmt.Sprintf("%d bytes", bytes); !strings.Contains(name, size) {
+		return name + " (" + size + ")"
+	}
+	return name
 }
 
 // split puts parts in the place of a region whose memory they share. They are in the

@@ -168,11 +168,7 @@ func (wk *worker) standsStill(w *wave) (yes bool, ran int64) {
 			wk.before = w.contents(wk.before, list)
 			wk.own = w.ownContents(wk.own, list)
 		}
-		if wk.watched {
-			w.stepWatched(1)
-		} else {
-			w.step(1)
-		}
+		wk.run(w, 1)
 		ran++
 		switch w.state {
 		case asleep:

@@ -68,6 +68,7 @@ type wave struct {
 	turns int   // since somebody looked whether it does
 	every int   // turns from one look to the next
 
+	trace   *tracer   // nil, unless somebody follows this wave
 	pending []pending // of a launch that is checked
 	list    []touch
 }

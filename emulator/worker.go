@@ -180,6 +180,18 @@ func (wk *worker) round(g *group) (done bool, err error) {
 	return live == 0, nil
 }
 
+// run gives a wave some instructions, in the way that the launch asks for.
+func (wk *worker) run(w *wave, most int64) {
+	switch {
+	case w.trace != nil:
+		w.stepTraced(most, wk.watched)
+	case wk.watched:
+		w.stepWatched(most)
+	default:
+		w.step(most)
+	}
+}
+
 // turn runs a wave for a while.
 func (wk *worker) turn(g *group, w *wave) error {
 	if w.spins {
@@ -197,11 +209,7 @@ func (wk *worker) turn(g *group, w *wave) error {
 	if w.every == 1 {
 		most = shortTurn
 	}
-	if wk.watched {
-		w.stepWatched(most)
-	} else {
-		w.step(most)
-	}
+	wk.run(w, most)
 	waits := w.left == 0 && w.state == running || w.state == asleep // as far as one can tell
 	if err := wk.spent(most - w.left); err != nil {
 		return err
@@ -282,6 +290,7 @@ func (wk *worker) group(n uint64) *group {
 		}
 		w.group, w.number, w.code, w.mem, w.count = g, i, l.program.code, &l.module.dev.mem, &wk.counters
 		l.start(w, g)
+		w.trace = l.traced(w)
 		g.waves = append(g.waves, w)
 	}
 	wk.counters.Groups++

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/magefile/mage/mg"
 
@@ -13,11 +14,12 @@ import (
 // Kernel holds targets for kernels: what they are, and running them without a GPU.
 type Kernel mg.Namespace
 
-// Run runs the kernels of a source or code object on the emulator, as -launch=FILE says (FILE.launch.yaml), and compares what they compute; -template prints such a file.
-func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format, check, kernel *string, seed, budget *int, counters, template *bool) error {
+// Run runs the kernels of a source or code object on the emulator, as -launch=FILE says (FILE.launch.yaml), and compares what they compute; -template prints such a file, -trace=GROUP,WAVE,LANE follows a wave.
+func (Kernel) Run(ctx context.Context, file string, launch, gpu, bundle, cflags, format, check, kernel, trace, junit *string, seed, budget, steps *int, deadline *time.Duration, counters, template, quiet *bool) error {
 	return door(app.New().KernelRun(ctx, app.KernelRunOptions{
 		KernelOptions: app.KernelOptions{File: file, GPU: value(gpu), Bundle: value(bundle), Flags: value(cflags), Format: value(format)},
 		Launch:        value(launch), Seed: seed, Budget: value(budget), Check: value(check), Counters: value(counters), Template: value(template), Kernel: value(kernel),
+		Trace: value(trace), Steps: steps, JUnit: value(junit), Quiet: value(quiet), Deadline: value(deadline),
 	}))
 }
 

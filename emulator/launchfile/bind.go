@@ -3,6 +3,7 @@ package launchfile
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,9 @@ func (f *File) bind(l *Launch, obj *codeobj.Object) (*Bound, error) {
 		}
 		return nil, l.errorf("%v", err)
 	}
+	if err := l.checkSize(k); err != nil {
+		return nil, err
+	}
 	b := &Bound{Kernel: k, Signature: codeobj.SignatureOf(k.Name), Grid: l.Grid.Dim3, Block: l.Block.Dim3, LDS: l.LDS}
 	explicit := k.Explicit()
 	list, err := l.order(explicit)
@@ -108,7 +112,11 @@ func (f *File) bind(l *Launch, obj *codeobj.Object) (*Bound, error) {
 		return nil, err
 	}
 	if len(list) != len(explicit) {
-		return nil, l.errorf("%s has %d arguments, and %d are given", b.Signature.Full, len(explicit), len(list))
+		at := l.Pos
+		if l.Args.pos.Line > 0 {
+			at = l.Args.pos
+		}
+		return nil, &yamlx.Error{File: at.File, Line: at.Line, Col: at.Col, Msg: fmt.Sprintf("%s has %d arguments, and %d are given", b.Signature.Full, len(explicit), len(list))}
 	}
 	var errs []error
 	for i, a := range list {
@@ -124,6 +132,28 @@ func (f *File) bind(l *Launch, obj *codeobj.Object) (*Bound, error) {
 		b.args = append(b.args, one)
 	}
 	return b, yamlx.Join(errs...)
+}
+
+// checkSize sees to it that a launch can be described: HSA counts the work-items of
+// each dimension in 32 bits (hsa_kernel_dispatch_packet_t), and the kernel was compiled
+// for work-groups of a size.
+func (l *Launch) checkSize(k *codeobj.LoadedKernel) error {
+	grid, block := dims(l.Grid.Dim3), dims(l.Block.Dim3)
+	items, groups := uint64(1), uint64(1)
+	for n := range grid {
+		if uint64(grid[n])*uint64(block[n]) > math.MaxUint32 {
+			return l.Grid.node.Errorf("%d work-groups of %d are more work-items than a dimension may have: %d", grid[n], block[n], uint32(math.MaxUint32))
+		}
+		if groups > math.MaxInt64/uint64(grid[n]) {
+			return l.Grid.node.Errorf("more work-groups than can be counted")
+		}
+		groups *= uint64(grid[n])
+		items = min(items*uint64(block[n]), 1<<32) // enough to be too many
+	}
+	if most := min(k.MaxFlatWorkgroupSize, 1024); most > 0 && items > most {
+		return l.Block.node.Errorf("%d work-items in a work-group: the kernel allows %d", items, most)
+	}
+	return nil
 }
 
 // order puts arguments that are given by name into the order of the kernel's.
@@ -231,6 +261,11 @@ func (b *bound) bindValue(meta codeobj.Arg, cpp string, pointer bool) error {
 	}
 	if uint64(len(items)*b.typ.Size()) != meta.Size {
 		return a.Value.Errorf("%d × %s has %d bytes, and the argument has %d%s", len(items), b.typ, len(items)*b.typ.Size(), meta.Size, isA(cpp))
+	}
+	if pointer && a.Type == "" && len(items) == 1 {
+		if v, _, err := parseWhole(items[0].Text()); err == nil && v != 0 {
+			return items[0].Errorf("found %s for a pointer%s: expected a buffer, {count: …}, or 0, the null pointer", items[0].Text(), isA(cpp))
+		}
 	}
 	for _, n := range items {
 		one, err := b.typ.parse(n.Text())

@@ -42,11 +42,14 @@ type Launch struct {
 }
 
 // Dims is a size in up to three dimensions; those that are not said are 1.
-type Dims struct{ emulator.Dim3 }
+type Dims struct {
+	emulator.Dim3
+	node *yamlx.Node
+}
 
 // UnmarshalYAMLX reads x, or [x], [x, y] or [x, y, z].
 func (d *Dims) UnmarshalYAMLX(n *yamlx.Node) error {
-	d.Dim3 = emulator.Dim3{X: 1, Y: 1, Z: 1}
+	d.Dim3, d.node = emulator.Dim3{X: 1, Y: 1, Z: 1}, n
 	items := n.Items()
 	switch {
 	case n.Kind() == yamlx.Number:

@@ -66,7 +66,7 @@ func (d device) run(t *testing.T, file, launch string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Run(t.Context(), d.dev, d.mod, emulator.Options{Budget: 1e7})
+	return p.Run(t.Context(), d.dev, d.mod, emulator.Options{Budget: 1e7, Workers: 1}) // the first fault is that of the first group
 }
 
 func TestRun(t *testing.T) {
@@ -152,7 +152,7 @@ func TestNonsense(t *testing.T) {
 		"{grid: 1, block: 64, args: []}":                                "3:5: which kernel? There are",
 		"{grid: 1, block: 64, kernel: saxpi}":                           `3:34: launches[0].kernel: no kernel "saxpi" in the code object: did you mean "saxpy"?`,
 		"{grid: 1, block: 64, kernel: [a]}":                             "3:34: launches[0].kernel: found a list, expected the name of a kernel",
-		head + "[1, 0, 0]}":                                             "3:5: saxpy(float, float const*, float*, unsigned int) has 4 arguments, and 3 are given",
+		head + "[1, 0, 0]}":                                             "3:47: saxpy(float, float const*, float*, unsigned int) has 4 arguments, and 3 are given",
 		head + "{a: 1}}":                                                "3:5: the code object has no names of arguments: compile with -fhip-kernel-arg-name",
 		head + "[x, 0, 0, 0]}":                                          `3:48: launches[0].args[0]: found the string "x", expected a number`,
 		head + "[true, 0, 0, 0]}":                                       "3:48: launches[0].args[0]: found true, expected a number",

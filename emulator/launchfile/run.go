@@ -15,8 +15,12 @@ import (
 
 const lessOrSame = token.LEQ
 
-// Preview is how many elements of a buffer a result shows.
-const Preview = 8
+// Preview is how many elements of a buffer a result shows, Mismatches how many of the
+// wrong ones.
+const (
+	Preview    = 8
+	Mismatches = 10
+)
 
 // Report tells what the launches of a file did.
 type Report struct {
@@ -45,15 +49,25 @@ type Buffer struct {
 	Name     string   `json:"name"`
 	Type     Type     `json:"type"`
 	Count    int      `json:"count"`
-	First    []string `json:"first"`              // the first elements
-	Checked  bool     `json:"checked"`            // something was expected
-	Wrong    int      `json:"wrong"`              // elements beyond the tolerance
-	WorstULP float64  `json:"worst_ulp"`          // over all elements; +Inf is written as the largest number
-	Mismatch string   `json:"mismatch,omitempty"` // the first wrong element
-	At       int      `json:"worst_at"`           // the element with the worst difference
-	Expected []string `json:"expected,omitempty"` // beside First, where something is wrong
-	ULP      float64  `json:"tolerance_ulp"`      // allowed
-	Abs      float64  `json:"tolerance_abs"`      // allowed
+	First    []string `json:"first"`                // the first elements
+	Checked  bool     `json:"checked"`              // something was expected
+	Wrong    int      `json:"wrong"`                // elements beyond the tolerance
+	WorstULP float64  `json:"worst_ulp"`            // over all elements; +Inf is written as the largest number
+	Mismatch string   `json:"mismatch,omitempty"`   // the first wrong element
+	At       int      `json:"worst_at"`             // the element with the worst difference
+	Expected []string `json:"expected,omitempty"`   // beside First, where something is wrong
+	Bad      []Wrong  `json:"mismatches,omitempty"` // the first wrong elements
+	ULP      float64  `json:"tolerance_ulp"`        // allowed
+	Abs      float64  `json:"tolerance_abs"`        // allowed
+}
+
+// Wrong is an element that is not as expected.
+type Wrong struct {
+	Element  int     `json:"element"`
+	Got      string  `json:"got"`
+	Expected string  `json:"expected"`
+	ULP      float64 `json:"ulp"` // how far off; +Inf is written as the largest number
+	Abs      float64 `json:"abs"` // the same
 }
 
 // Run performs the launches in their order on the device that the module is loaded
@@ -101,6 +115,9 @@ func (b *Bound) run(ctx context.Context, dev *emulator.Device, mod *emulator.Mod
 		mem, err := dev.Bytes(ptr, a.bytes)
 		if err != nil {
 			return nil, err
+		}
+		if a.name != "" {
+			_ = dev.Name(ptr, a.name) // it was allocated here
 		}
 		if err := a.fillIn(e, mem); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.arg.node.Pos(), err)
@@ -242,7 +259,10 @@ func (b *bound) compare(e *env, mem []byte) (Buffer, error) {
 		if ulp <= x.ULP || abs <= x.Abs {
 			continue
 		}
-		if out.Wrong++; out.Wrong == 1 {
+		if out.Wrong++; out.Wrong <= Mismatches {
+			out.Bad = append(out.Bad, Wrong{i, b.typ.text(got), b.typ.text(want), min(ulp, math.MaxFloat64), min(abs, math.MaxFloat64)})
+		}
+		if out.Wrong == 1 {
 			out.Mismatch = fmt.Sprintf("element %d is %s, expected %s", i, b.typ.text(got), b.typ.text(want))
 			if b.typ.Float() && !math.IsInf(ulp, 0) {
 				out.Mismatch += fmt.Sprintf(" (%.3g ulp)", ulp)

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stonemason-hip/stonemason/emulator"
 	"github.com/stonemason-hip/stonemason/emulator/launchfile"
@@ -16,7 +16,6 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/interrupt"
 	"github.com/stonemason-hip/stonemason/internal/smoke"
-	"github.com/stonemason-hip/stonemason/internal/ui"
 	"github.com/stonemason-hip/stonemason/toolchain/codeobj"
 	"github.com/stonemason-hip/stonemason/toolchain/gpu"
 )
@@ -35,8 +34,8 @@ type KernelOptions struct {
 	// File is a HIP source, or a file with code objects: one alone, a bundle, a host
 	// object, library or program.
 	File string
-	// GPU is a target id. When it is empty, the launch file says it, or the code
-	// object.
+	// GPU is a target id, several separated by commas, or all, which are those that the
+	// emulator knows. When it is empty, the launch file says it, or the code object.
 	GPU string
 	// Bundle is the toolchain for a source; dist/HOST when empty.
 	Bundle string
@@ -57,10 +56,21 @@ type KernelRunOptions struct {
 	Budget int
 	// Check lists what is looked for besides, separated by commas: race, init, wait.
 	Check string
-	// Template prints a launch file to start from, and runs nothing. Kernel is the one
-	// that it is for; all when empty.
+	// Template prints a launch file to start from, and runs nothing.
 	Template bool
-	Kernel   string
+	// Kernel is the one that a template is for, or whose launches are performed; all
+	// when empty.
+	Kernel string
+	// Deadline is the longest that the launches may take on one GPU; 0 is no bound.
+	Deadline time.Duration
+	// Trace follows a wave, GROUP,WAVE[,LANE], and Steps is how many of its
+	// instructions are shown; 400 when nil.
+	Trace string
+	Steps *int
+	// JUnit is a file for the results as CI systems read them.
+	JUnit string
+	// Quiet leaves launches out that are as expected.
+	Quiet bool
 	// Counters prints instructions by class, bytes moved, bank conflicts and
 	// divergence.
 	Counters bool
@@ -73,28 +83,51 @@ type kernelReport struct {
 	*launchfile.Report
 	// Places are the source of the instruction that ended a launch, its own line
 	// first.
-	Places []lines.Place `json:"places,omitempty"`
+	Places []lines.Place  `json:"places,omitempty"`
+	Trace  []*kernelTrace `json:"trace,omitempty"`
+	NotRun []string       `json:"not_run,omitempty"` // the kernels of the launches behind one that ended before its time
+
+	source *sourceLines // for the trace
 }
 
-// KernelRun performs a launch file on the emulator.
+// gpuRun is what came of the launches on one GPU: a report, or what kept them from
+// being run.
+type gpuRun struct {
+	gpu    string // as it was asked for; empty where nobody said
+	report *kernelReport
+	err    error
+}
+
+// KernelRun performs a launch file on the emulator, on each GPU that is asked for.
 func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	ctx, listening := interrupt.Context(ctx)
 	defer listening()
 	if err := checkFormat(o.Format, "text", "json"); err != nil {
 		return err
 	}
+	if err := a.checkFile("kernel:run", o.KernelOptions); err != nil {
+		return err
+	}
 	if o.Budget < 0 {
 		return exit.Withf(exit.Usage, "-budget: found %d, expected a number of instructions, or 0 for no bound", o.Budget)
+	}
+	if o.Deadline < 0 {
+		return exit.Withf(exit.Usage, "-deadline: found %s, expected a time such as 30s, or 0 for none", o.Deadline)
 	}
 	check, err := checksOf(o.Check)
 	if err != nil {
 		return err
 	}
+	follow, err := newTracing(o.Trace, o.Steps)
+	if err != nil {
+		return err
+	}
+	gpus, err := a.gpusOf(o.KernelOptions)
+	if err != nil {
+		return err
+	}
 	if o.Template {
 		return a.kernelTemplate(ctx, o)
-	}
-	if o.Kernel != "" {
-		return exit.Withf(exit.Usage, "-kernel goes with -template: what is run stands in the launch file")
 	}
 	launch := o.Launch
 	if launch == "" {
@@ -103,27 +136,12 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	file, err := launchfile.Read(a.path(launch))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = exit.Withf(exit.Usage, "there is no launch file %s: -launch=FILE says what to run (docs/kernels.md); one to start from is printed by -template", launch)
-		return exit.Hint(err, fmt.Sprintf("go tool mage kernel:run %s -template > %s", o.File, launch))
+		first := KernelRunOptions{KernelOptions: o.KernelOptions}
+		if len(gpus) != 1 {
+			first.GPU = "" // a template is for one
+		}
+		return exit.Hint(err, fmt.Sprintf("%s -template > %s", first.command(), quotedWord(launch)))
 	}
-	if err != nil {
-		return exit.With(exit.Config, err)
-	}
-	if o.GPU == "" {
-		o.GPU = file.Device
-	}
-	data, target, err := a.kernelCode(ctx, o.KernelOptions)
-	if err != nil {
-		return stopped(ctx, err)
-	}
-	dev, err := emulator.NewDevice(target.String())
-	if err != nil {
-		return exit.With(exit.Unsupported, err)
-	}
-	mod, err := loadKernels(dev, data, file.Has)
-	if err != nil {
-		return exit.Withf(exit.Config, "%s: %w", o.File, err)
-	}
-	plan, err := file.Bind(mod.Object())
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
@@ -134,59 +152,190 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if o.Seed != nil {
 		opts.Deterministic, opts.Seed = true, uint64(*o.Seed)
 	}
-	report, err := plan.Run(ctx, dev, mod, opts)
-	if err != nil {
-		return stopped(ctx, exit.Default(exit.Config, err))
+	if len(gpus) == 0 {
+		gpus = []string{file.Device}
 	}
-	out := kernelReport{File: o.File, Launch: launch, Report: report}
+	var runs []gpuRun
+	var reports []*kernelReport
+	for _, name := range gpus {
+		one := o
+		one.GPU = name
+		r := gpuRun{gpu: name}
+		r.report, r.err = a.runOn(ctx, one, launch, file, opts, follow)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		runs = append(runs, r)
+		switch {
+		case r.err != nil && len(gpus) > 1:
+			a.note("%s: %v", name, r.err)
+		case r.report != nil && o.Format == "json":
+			reports = append(reports, r.report)
+		case r.report != nil:
+			if !o.Quiet && len(runs) > 1 {
+				fmt.Fprintln(a.Out)
+			}
+			if err := a.tellKernels(*r.report, o.Quiet); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case o.Format != "json":
+	case len(gpus) > 1:
+		err = a.json(reports)
+	case len(reports) == 1:
+		err = a.json(reports[0])
+	}
+	if err != nil {
+		return err
+	}
+	if o.JUnit != "" {
+		if err := a.writeJUnit(o.JUnit, o.File, runs); err != nil {
+			return exit.Withf(exit.Usage, "-junit: %w", err)
+		}
+	}
+	return o.outcome(runs)
+}
+
+// outcome is the error of what went wrong on one or more GPUs, with the command that
+// tells more.
+func (o KernelRunOptions) outcome(runs []gpuRun) error {
+	var failed []string
+	var first error
+	for _, r := range runs {
+		err := r.err
+		if err == nil && !r.report.OK {
+			err = exit.Withf(exit.Verify, "%s: %s", o.File, verdictOf(r.report.Report))
+			last := r.report.Launches[len(r.report.Launches)-1]
+			if f := last.Fault; f != nil && o.Trace == "" {
+				lane := ""
+				if f.Lane >= 0 {
+					lane = fmt.Sprintf(",%d", f.Lane)
+				}
+				if len(runs) > 1 {
+					o.GPU = r.gpu
+				}
+				err = exit.Hint(err, fmt.Sprintf("%s -trace=%s,%d%s", o.command(), place(f.Group), f.Wave, lane))
+			}
+		}
+		if err != nil {
+			failed = append(failed, r.gpu)
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first == nil || len(runs) == 1 {
+		return first
+	}
+	return exit.Hint(exit.Withf(exit.Of(first), "%d of %d GPUs failed (%s); %s: %w", len(failed), len(runs), strings.Join(failed, ", "), failed[0], first), exit.HintOf(first))
+}
+
+// runOn performs the launches on the GPU of the options. The error is what kept them
+// from being performed: a source that does not compile, a launch file that does not fit.
+func (a *App) runOn(ctx context.Context, o KernelRunOptions, launch string, file *launchfile.File, opts emulator.Options, follow *tracing) (*kernelReport, error) {
+	dev, mod, err := a.loadKernels(ctx, o.KernelOptions, file.Has)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := file.Bind(mod.Object())
+	if err != nil {
+		return nil, exit.With(exit.Config, err)
+	}
+	if o.Kernel != "" {
+		k, err := mod.Object().FindKernel(o.Kernel)
+		if err != nil {
+			return nil, exit.Withf(exit.Usage, "-kernel: %w", err)
+		}
+		plan.Launches = slices.DeleteFunc(plan.Launches, func(b *launchfile.Bound) bool { return b.Kernel.Name != k.Name })
+		if len(plan.Launches) == 0 {
+			return nil, exit.Withf(exit.Usage, "-kernel: %s has no launch of %s", launch, o.Kernel)
+		}
+	}
+	if err := follow.applies(plan); err != nil {
+		return nil, err
+	}
+	opts.Trace = follow.options()
+	limited := ctx
+	if o.Deadline > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, o.Deadline, exit.Withf(exit.Verify, "the deadline of %s has passed", o.Deadline))
+		defer cancel()
+	}
+	report, err := plan.Run(limited, dev, mod, opts)
+	if err != nil {
+		if list := follow.finished(); o.Format != "json" && ctx.Err() == nil { // what ran until then is what one wants to see
+			for _, k := range list {
+				fmt.Fprintf(a.Out, "%s on the emulator as %s\n\n%s\n", o.File, dev.Target(), codeobj.SignatureOf(k.Kernel).Full)
+				a.tellTrace(k, a.sourceLines(mod.Object()))
+			}
+		}
+		return nil, exit.Default(exit.Config, fmt.Errorf("%s: %w", o.File, err))
+	}
+	out := &kernelReport{File: o.File, Launch: launch, Report: report, Trace: follow.finished()}
 	if last := report.Launches[len(report.Launches)-1]; last.Fault != nil {
 		out.Places = a.places(mod.Object(), last.Fault.PC)
 	}
-	if o.Format == "json" {
-		err = a.json(out)
-	} else {
-		err = a.tellKernels(out)
+	for _, b := range plan.Launches[len(report.Launches):] {
+		out.NotRun = append(out.NotRun, b.Signature.Full)
 	}
-	if err == nil && !report.OK {
-		err = exit.Withf(exit.Verify, "%s: %s", o.File, verdictOf(report))
+	if len(out.Trace) > 0 {
+		out.source = a.sourceLines(mod.Object())
 	}
-	return err
+	return out, nil
+}
+
+// loadKernels loads, on the device that is to run it, the code that has what is wanted.
+func (a *App) loadKernels(ctx context.Context, o KernelOptions, has func(*codeobj.Object) bool) (*emulator.Device, *emulator.Module, error) {
+	data, target, err := a.kernelCode(ctx, o)
+	if err != nil {
+		return nil, nil, stopped(ctx, err)
+	}
+	if obj, err := codeobj.Parse(data); err == nil && len(obj.Kernels) == 0 {
+		return nil, nil, exit.Withf(exit.Config, "%s: there is no kernel in it: kernels are __global__ functions, and templates of them are there when something instantiates them", o.File)
+	}
+	dev, err := emulator.NewDevice(target.String())
+	if err != nil {
+		return nil, nil, exit.With(exit.Unsupported, err)
+	}
+	mod, err := loadWith(dev, data, has)
+	if errors.Is(err, codeobj.ErrNoMatch) {
+		err = fmt.Errorf("there is no code for %s in it: it has %s", target, codeFor(data))
+	}
+	if err != nil {
+		return nil, nil, exit.Withf(exit.Config, "%s: %w", o.File, err)
+	}
+	return dev, mod, nil
 }
 
 // kernelTemplate prints a launch file for the kernels of a source or code object.
 func (a *App) kernelTemplate(ctx context.Context, o KernelRunOptions) error {
-	if o.Launch != "" || o.Seed != nil || o.Budget != 0 || o.Check != "" || o.Counters || o.Format == "json" {
-		return exit.Withf(exit.Usage, "-template prints a launch file and runs nothing: only -gpu, -kernel, -bundle and -cflags go with it")
+	if o.Launch != "" || o.Seed != nil || o.Budget != 0 || o.Check != "" || o.Counters || o.Format == "json" || o.Trace != "" || o.JUnit != "" || o.Quiet || o.Deadline != 0 || strings.Contains(o.GPU, ",") {
+		return exit.Withf(exit.Usage, "-template prints a launch file and runs nothing: only -gpu with one GPU, -kernel, -bundle and -cflags go with it")
 	}
 	if o.GPU == "" && isSource(o.File) {
 		o.GPU = templateGPU
 	}
-	data, target, err := a.kernelCode(ctx, o.KernelOptions)
-	if err != nil {
-		return stopped(ctx, err)
-	}
-	dev, err := emulator.NewDevice(target.String())
-	if err != nil {
-		return exit.With(exit.Unsupported, err)
-	}
-	mod, err := loadKernels(dev, data, func(obj *codeobj.Object) bool {
+	dev, mod, err := a.loadKernels(ctx, o.KernelOptions, func(obj *codeobj.Object) bool {
 		_, err := obj.FindKernel(o.Kernel)
 		return o.Kernel == "" || err == nil
 	})
 	if err != nil {
-		return exit.Withf(exit.Config, "%s: %w", o.File, err)
+		return err
 	}
-	text, err := launchfile.Template(mod.Object(), o.Kernel, target.String())
+	text, err := launchfile.Template(mod.Object(), o.Kernel, dev.Target().String())
 	if err != nil {
 		return exit.Withf(exit.Usage, "%s: %w", o.File, err)
 	}
+	fmt.Fprint(a.Out, a.templateHead(o))
 	_, err = a.Out.Write(text)
 	return err
 }
 
-// loadKernels loads the first code object for the device that has what is wanted, or the
+// loadWith loads the first code object for the device that has what is wanted, or the
 // first of all: a program has one for each of its sources.
-func loadKernels(dev *emulator.Device, data []byte, has func(*codeobj.Object) bool) (*emulator.Module, error) {
+func loadWith(dev *emulator.Device, data []byte, has func(*codeobj.Object) bool) (*emulator.Module, error) {
 	list, err := dev.CodeObjects(data)
 	if err != nil {
 		return nil, err
@@ -242,11 +391,17 @@ func (a *App) places(obj *codeobj.Object, pc uint64) []lines.Place {
 		a.note("no source line: %v", err)
 	}
 	for i := range found {
-		if rel, err := filepath.Rel(a.Dir, found[i].File); err == nil && filepath.IsLocal(rel) {
-			found[i].File = rel
-		}
+		found[i] = a.nearer(found[i])
 	}
 	return found
+}
+
+// nearer writes the path of a place below the current folder relative to it.
+func (a *App) nearer(p lines.Place) lines.Place {
+	if rel, err := filepath.Rel(a.Dir, p.File); err == nil && filepath.IsLocal(rel) {
+		p.File = rel
+	}
+	return p
 }
 
 func isSource(name string) bool {
@@ -268,7 +423,7 @@ func (a *App) kernelCode(ctx context.Context, o KernelOptions) ([]byte, gpu.Targ
 	}
 	if isSource(o.File) {
 		if o.GPU == "" {
-			return nil, target, exit.Withf(exit.Usage, "for which GPU is %s compiled? Say -gpu=gfx942, or device: in the launch file", o.File)
+			return nil, target, exit.Withf(exit.Usage, "for which GPU is %s compiled? Say -gpu=gfx942, or for kernel:run device: in the launch file", o.File)
 		}
 		data, err := a.compileKernel(ctx, o, target)
 		if name, ok := emulator.DeviceFor(target); ok && err == nil {
@@ -324,9 +479,6 @@ func deviceOf(table *gpu.Table, data []byte) (gpu.Target, error) {
 }
 
 func (a *App) compileKernel(ctx context.Context, o KernelOptions, target gpu.Target) ([]byte, error) {
-	if _, err := os.Stat(a.path(o.File)); err != nil {
-		return nil, exit.With(exit.Usage, err)
-	}
 	dir, _, err := a.bundleDir(o.Bundle)
 	if err != nil {
 		return nil, err
@@ -338,7 +490,7 @@ func (a *App) compileKernel(ctx context.Context, o KernelOptions, target gpu.Tar
 	data, err := compiler.Device(ctx, a.Dir, o.File, target)
 	var refused *smoke.CompileError
 	if errors.As(err, &refused) {
-		fmt.Fprintln(a.Err, refused.Output)
+		fmt.Fprintln(a.Err, compilerText(refused.Output))
 	}
 	return data, exit.Default(exit.Failure, err)
 }
@@ -351,98 +503,12 @@ func verdictOf(r *launchfile.Report) string {
 		}
 		for _, b := range l.Buffers {
 			if b.Wrong > 0 {
-				return fmt.Sprintf("%s: %s of %s are not as expected", codeobj.SignatureOf(l.Symbol).Name, plural(b.Wrong, "element", "elements"), b.Name)
+				if b.Wrong == 1 {
+					return fmt.Sprintf("%s: %s: %s", codeobj.SignatureOf(l.Symbol).Name, b.Name, b.Mismatch)
+				}
+				return fmt.Sprintf("%s: %d elements of %s are not as expected", codeobj.SignatureOf(l.Symbol).Name, b.Wrong, b.Name)
 			}
 		}
 	}
 	return "ok"
-}
-
-// tellKernels prints the report of kernel:run.
-func (a *App) tellKernels(r kernelReport) error {
-	fmt.Fprintf(a.Out, "%s on the emulator as %s\n", r.File, r.Target)
-	checked := 0
-	for _, l := range r.Launches {
-		fmt.Fprintf(a.Out, "\n%s\n", l.Kernel)
-		fmt.Fprintf(a.Out, "  grid %s of %s", extent(l.Grid), extent(l.Block))
-		if l.LDS > 0 {
-			fmt.Fprintf(a.Out, ", %d bytes of dynamic local memory", l.LDS)
-		}
-		fmt.Fprintf(a.Out, ": %s, %s, %s in %.3fs\n", plural(int(l.Counters.Groups), "work-group", "work-groups"),
-			plural(int(l.Counters.Waves), "wave", "waves"), plural(int(l.Counters.Instructions), "instruction", "instructions"), l.Seconds)
-		if l.Counters.Control > 0 { // every kernel ends with one: they were counted
-			a.tellCounters(l.Counters)
-		}
-		if len(l.Buffers) > 0 {
-			if err := a.tellBuffers(l.Buffers); err != nil {
-				return err
-			}
-		}
-		for _, b := range l.Buffers {
-			if b.Checked {
-				checked++
-			}
-		}
-		if l.Error != "" {
-			fmt.Fprintf(a.Out, "  ended: %s\n", l.Error)
-			for i, p := range r.Places {
-				words := "at"
-				if i > 0 {
-					words = "called at"
-				}
-				fmt.Fprintf(a.Out, "    %s %s", words, p)
-				if p.Function != "" {
-					fmt.Fprintf(a.Out, " in %s", p.Function)
-				}
-				fmt.Fprintln(a.Out)
-			}
-		}
-	}
-	fmt.Fprintln(a.Out)
-	if r.OK {
-		fmt.Fprintf(a.Out, "ok: %s, %s as expected\n", plural(len(r.Launches), "launch", "launches"), plural(checked, "buffer", "buffers"))
-	}
-	return nil
-}
-
-func (a *App) tellCounters(c emulator.Counters) {
-	fmt.Fprintf(a.Out, "  instructions: %d scalar, %d vector, %d matrix, %d scalar memory, %d vector memory, %d local memory, %d control\n",
-		c.Scalar, c.Vector, c.Matrix, c.ScalarMemory, c.VectorMemory, c.LocalMemory, c.Control)
-	fmt.Fprintf(a.Out, "  bytes: %d loaded, %d stored, %d local, %d private\n", c.BytesLoaded, c.BytesStored, c.LocalBytes, c.PrivateBytes)
-	fmt.Fprintf(a.Out, "  lanes active: %.1f%%; bank conflicts: %s\n", 100*c.Active(), plural(int(c.BankConflicts), "cycle", "cycles"))
-}
-
-func extent(d [3]uint32) string {
-	switch {
-	case d[2] > 1:
-		return fmt.Sprintf("%d×%d×%d", d[0], d[1], d[2])
-	case d[1] > 1:
-		return fmt.Sprintf("%d×%d", d[0], d[1])
-	}
-	return fmt.Sprint(d[0])
-}
-
-func (a *App) tellBuffers(buffers []launchfile.Buffer) error {
-	var rows [][]string
-	for _, b := range buffers {
-		result := "-"
-		switch {
-		case b.Wrong > 0:
-			result = fmt.Sprintf("%d WRONG", b.Wrong)
-		case b.Checked && b.WorstULP > 0 && b.Type.Float():
-			result = fmt.Sprintf("ok, %.3g ulp", b.WorstULP)
-		case b.Checked:
-			result = "ok"
-		}
-		first := strings.Join(b.First, " ")
-		if b.Count > len(b.First) {
-			first += " …"
-		}
-		rows = append(rows, []string{b.Name, string(b.Type), fmt.Sprint(b.Count), result, first})
-		if b.Wrong > 0 {
-			rows = append(rows, []string{"", "", "", "", b.Mismatch})
-		}
-	}
-	return ui.Table(a.Out, a.look(), []string{"buffer", "type", "elements", "result", "first elements"}, rows,
-		ui.TableOptions{Align: []ui.Align{ui.Left, ui.Left, ui.Right, ui.Left, ui.Left}, Flex: 5})
 }

@@ -80,36 +80,64 @@ func (a *App) KernelInfo(ctx context.Context, o KernelInfoOptions) error {
 	if o.Disassemble && o.Format == "json" {
 		return exit.Withf(exit.Usage, "-disassemble is text: leave -format=json out")
 	}
-	table, err := gpu.Load()
+	if err := a.checkFile("kernel:info", o.KernelOptions); err != nil {
+		return err
+	}
+	gpus, err := a.gpusOf(o.KernelOptions)
 	if err != nil {
 		return err
 	}
+	if len(gpus) == 0 {
+		gpus = []string{""}
+	}
+	var infos []codeInfo
+	for _, name := range gpus {
+		o.GPU = name
+		more, err := a.infoOn(ctx, o, len(gpus) > 1)
+		if err != nil {
+			return err
+		}
+		infos = append(infos, more...)
+	}
+	if o.Format == "json" {
+		return a.json(infos)
+	}
+	if len(infos) > 1 {
+		return a.tellResources(infos)
+	}
+	return nil
+}
+
+// infoOn prints what there is for one GPU, or all that there is where none is said.
+func (a *App) infoOn(ctx context.Context, o KernelInfoOptions, many bool) ([]codeInfo, error) {
+	table, err := gpu.Load()
+	if err != nil {
+		return nil, err
+	}
 	data, target, err := a.kernelCode(ctx, o.KernelOptions)
 	if err != nil {
-		return stopped(ctx, err)
+		return nil, stopped(ctx, err)
 	}
 	list, err := codeobj.Slices(data, codeobj.Limits{})
 	if err != nil {
-		return exit.Withf(exit.Config, "%s: %w", o.File, err)
+		return nil, exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}
 	var infos []codeInfo
-	matched := false
 	for _, s := range list {
 		obj, err := codeobj.Parse(s.Data)
 		if err != nil {
-			return exit.Withf(exit.Config, "%s: %s: %w", o.File, s.ID, err)
+			return nil, exit.Withf(exit.Config, "%s: %s: %w", o.File, s.ID, err)
 		}
 		t, err := obj.Target(table)
 		if err != nil {
-			return exit.Withf(exit.Config, "%s: %s: %w", o.File, s.ID, err)
+			return nil, exit.Withf(exit.Config, "%s: %s: %w", o.File, s.ID, err)
 		}
 		if o.GPU != "" && !table.Runs(t.ID, target.ID) {
 			continue
 		}
-		matched = true
 		info, err := o.describe(obj, t, table)
 		if err != nil {
-			return exit.Withf(exit.Usage, "%s: %w", o.File, err)
+			return nil, exit.Withf(exit.Usage, "%s: %w", o.File, err)
 		}
 		info.File, info.Entry, info.Bytes = o.File, s.ID, len(s.Data)
 		infos = append(infos, info)
@@ -117,21 +145,37 @@ func (a *App) KernelInfo(ctx context.Context, o KernelInfoOptions) error {
 			continue
 		}
 		if err := a.tellCode(info); err != nil {
-			return err
+			return nil, err
 		}
 		if o.Disassemble {
 			if err := a.disassemble(obj, t, info.Kernels); err != nil {
-				return err
+				return nil, err
+			}
+		}
+		if many || len(list) > 1 {
+			fmt.Fprintln(a.Out)
+		}
+	}
+	if infos == nil {
+		return nil, exit.Withf(exit.Config, "%s: none of its %s runs on %s", o.File, plural(len(list), "code object", "code objects"), target)
+	}
+	return infos, nil
+}
+
+// tellResources prints what the kernels of several code objects need, beside each other.
+func (a *App) tellResources(infos []codeInfo) error {
+	var rows [][]string
+	for _, c := range infos {
+		for _, k := range c.Kernels {
+			for _, occ := range k.Occupancy {
+				rows = append(rows, []string{codeobj.SignatureOf(k.Symbol).Name, occ.GPU, fmt.Sprint(k.Wave), fmt.Sprint(k.VGPRs), fmt.Sprint(k.AGPRs), fmt.Sprint(k.SGPRs), fmt.Sprint(k.Spilled),
+					fmt.Sprint(k.LDS), fmt.Sprint(k.Scratch), fmt.Sprint(k.CodeBytes), fmt.Sprintf("%d of %d", occ.Waves, occ.Most), occ.Limit})
 			}
 		}
 	}
-	if !matched {
-		return exit.Withf(exit.Config, "%s: none of its %s runs on %s", o.File, plural(len(list), "code object", "code objects"), target)
-	}
-	if o.Format == "json" {
-		return a.json(infos)
-	}
-	return nil
+	r := ui.Right
+	return ui.Table(a.Out, a.look(), []string{"kernel", "GPU", "wave", "VGPRs", "AGPRs", "SGPRs", "spilled", "local", "private", "code", "waves a SIMD", "for want of"}, rows,
+		ui.TableOptions{Align: []ui.Align{ui.Left, ui.Left, r, r, r, r, r, r, r, r, r, ui.Left}, Flex: 1})
 }
 
 func (o KernelInfoOptions) describe(obj *codeobj.Object, t gpu.Target, table *gpu.Table) (codeInfo, error) {
@@ -256,6 +300,7 @@ func (a *App) disassemble(obj *codeobj.Object, t gpu.Target, kernels []kernelInf
 	for i := range obj.Kernels {
 		all[obj.Kernels[i].Entry] = true
 	}
+	source := a.sourceLines(obj)
 	wanted := map[uint64]bool{}
 	for _, k := range kernels {
 		wanted[k.loaded.Entry] = true
@@ -269,14 +314,21 @@ func (a *App) disassemble(obj *codeobj.Object, t gpu.Target, kernels []kernelInf
 			return exit.Withf(exit.Config, "%s: %w", s.Name, err)
 		}
 		fmt.Fprintf(a.Out, "\n%s:\n", codeobj.SignatureOf(s.Name).Full)
-		a.instructions(dec, s.Value, code)
+		a.instructions(dec, s.Value, code, source)
 	}
 	return nil
 }
 
-func (a *App) instructions(dec *isa.Decoder, at uint64, code []byte) {
+// instructions prints code: the line of the source where it changes, and of a branch
+// where it goes.
+func (a *App) instructions(dec *isa.Decoder, at uint64, code []byte, source *sourceLines) {
 	var b strings.Builder
+	last := ""
 	for len(code) >= 4 {
+		if now := source.at(at); now != "" && now != last {
+			last = now
+			fmt.Fprintf(a.Out, "  ; %s\n", last)
+		}
 		size := 4
 		text := ""
 		inst, err := dec.Decode(code)
@@ -284,6 +336,11 @@ func (a *App) instructions(dec *isa.Decoder, at uint64, code []byte) {
 			text = "; " + err.Error()
 		} else {
 			size, text = int(inst.Size), inst.String()
+			for _, o := range inst.Args() {
+				if o.Form == isa.FormBranch {
+					text += fmt.Sprintf("  ; to %x", at+uint64(size)+uint64(4*int64(o.Signed())))
+				}
+			}
 		}
 		b.Reset()
 		for i := size; i > 0; i -= 4 {

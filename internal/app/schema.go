@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/stonemason-hip/stonemason/emulator/launchfile"
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/spec"
 )
@@ -22,6 +23,9 @@ func (a *App) Schema(ctx context.Context) error {
 	}
 	schemas, err := spec.Schemas()
 	if err != nil {
+		return exit.With(exit.Internal, err)
+	}
+	if schemas[launchfile.SchemaFile], err = launchfile.Schema(); err != nil {
 		return exit.With(exit.Internal, err)
 	}
 	dir := filepath.Join(root, spec.SchemaDir)

@@ -37,7 +37,7 @@ func TestEmulated(t *testing.T) {
 	for _, row := range report.Rows {
 		finding := map[string]string{
 			"fault": "emulator: kernel _Z3addPiPKii: at 0x",
-			"other": "other.launch.yaml:3:5: add(int*, int const*, int) has 3 arguments, and 2 are given",
+			"other": "other.launch.yaml:5:11: add(int*, int const*, int) has 3 arguments, and 2 are given",
 			"wrong": "argument 0: 64 of 64 elements are wrong: element 0 is 5, expected 6",
 		}[row.Example]
 		state := RanWrong

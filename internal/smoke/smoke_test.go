@@ -447,7 +447,7 @@ func TestExamplesOfTheProject(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(names, " "); got != "atomics dynamic_lds math reduction saxpy templates" {
+	if got := strings.Join(names, " "); got != "atomics dynamic_lds math reduction saxpy templates transpose" {
 		t.Errorf("examples %s", got)
 	}
 }
