@@ -167,7 +167,7 @@ func (a *App) writeDescription(dir string, res *importer.Result, check bool) err
 	}
 	name := descriptionsDir + "/" + l.Name + ".yaml"
 	file := filepath.Join(dir, l.Name+".yaml")
-	old, err := os.ReadFile(file)
+	old, err := readFile(file, api.MaxBytes)
 	same := err == nil && bytes.Equal(old, text)
 	for _, list := range []struct {
 		words string
