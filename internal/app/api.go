@@ -70,11 +70,9 @@ func (a *App) APIImport(ctx context.Context, o APIImportOptions) error {
 		return exit.Withf(exit.Preflight, "clang is needed to read headers: install LLVM 19 or newer (doctor -yes)")
 	}
 	clang := importer.Clang{Path: m.LLVM.Tools["clang"], Includes: fields(o.Headers)}
-	tree, err := clang.Tree(ctx, notes)
-	if err != nil {
+	if in.Tree, err = clang.Tree(ctx, notes, in.Symbols); err != nil {
 		return exit.With(exit.Config, err)
 	}
-	in.Tree = bytes.NewReader(tree)
 	res, err := importer.Import(in)
 	if err != nil {
 		return exit.With(exit.Config, err)
@@ -169,7 +167,7 @@ func (a *App) writeDescription(dir string, res *importer.Result, check bool) err
 	}
 	name := descriptionsDir + "/" + l.Name + ".yaml"
 	file := filepath.Join(dir, l.Name+".yaml")
-	old, err := os.ReadFile(file)
+	old, err := readFile(file, api.MaxBytes)
 	same := err == nil && bytes.Equal(old, text)
 	for _, list := range []struct {
 		words string

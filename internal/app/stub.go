@@ -1,13 +1,13 @@
 package app
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/remote/api"
@@ -59,6 +59,9 @@ func (a *App) APIStub(ctx context.Context, libraries, out string) error {
 	return nil
 }
 
+// maxTop bounds a CMakeLists.txt that names libraries, in bytes.
+const maxTop = 1 << 20
+
 // replaceable refuses a folder with files that are not an earlier stub's.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -72,12 +75,8 @@ func replaceable(dir string) error {
 		return nil // one that was stopped half-way has nothing else yet
 	}
 	refused := fmt.Errorf("api:stub: %s holds something else than generated stubs: name a new folder", dir)
-	f, err := os.Open(filepath.Join(dir, "CMakeLists.txt"))
-	if err != nil {
-		return refused
-	}
-	defer f.Close()
-	if line, err := bufio.NewReaderSize(f, 4096).ReadSlice('\n'); err != nil || string(line) != stub.Mark {
+	text, err := readFile(filepath.Join(dir, "CMakeLists.txt"), maxTop)
+	if err != nil || !strings.HasPrefix(string(text), stub.Mark) {
 		return refused
 	}
 	return nil

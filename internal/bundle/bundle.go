@@ -22,6 +22,7 @@ import (
 	"github.com/stonemason-hip/stonemason/internal/exit"
 	"github.com/stonemason-hip/stonemason/internal/plan"
 	"github.com/stonemason-hip/stonemason/internal/spec"
+	"github.com/stonemason-hip/stonemason/internal/step"
 	"github.com/stonemason-hip/stonemason/internal/store"
 	"github.com/stonemason-hip/stonemason/internal/treehash"
 )
@@ -62,6 +63,10 @@ type Component struct {
 	Needs    []string       `json:"needs,omitempty"`
 	// Exceptions are findings of the audit that are right for the component.
 	Exceptions []spec.Exception `json:"exceptions,omitempty"`
+
+	// sliceOf names the slice of a file. The store's list has those of the
+	// latest key that gave the content, which need not be this one.
+	sliceOf func(string) string
 }
 
 // File is one file of a bundle and where it came from.
@@ -72,7 +77,7 @@ type File struct {
 
 // composition is raised when the same artifacts give another bundle than
 // before in a way that neither manifest, bill of materials nor env.sh shows.
-const composition = 1
+const composition = 2
 
 // Compose makes dir the bundle of a host out of a build's results, unless it
 // is that already. The old bundle stays until the new one is complete. The
@@ -210,6 +215,7 @@ func components(g *plan.Graph, results map[string]*build.Result, host string) (*
 			Name: n.Component, Host: n.Host, Version: n.Version, License: n.License, Provider: string(n.Provider),
 			Key: string(res.Key.ID), Content: string(res.Action.Content), Bytes: res.Action.Bytes,
 			Slices: map[string]int{}, Sources: portable(n.Sources), Patches: n.Patches, Exceptions: n.Exceptions,
+			sliceOf: step.Slicer(n.Slices),
 		}
 		for _, id := range n.Runtime {
 			c.Needs = append(c.Needs, g.Node(id).Component)
@@ -237,6 +243,7 @@ func (m *Manifest) describe(s *store.Store) error {
 				return conflict("%s and %s both hold %s", other, c.Name, f.Path)
 			}
 			owner[f.Path] = c.Name
+			f.Slice = c.sliceOf(f.Path)
 			c.Slices[f.Slice]++
 			m.Files = append(m.Files, File{Component: c.Name, File: f})
 		}

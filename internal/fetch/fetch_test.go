@@ -294,7 +294,7 @@ func TestAMirrorThatTrickles(t *testing.T) {
 		w.Write(body[200:]) // who waits gets it
 	}
 	f, events := newFetcher(t)
-	f.Retries, f.StallTimeout, f.Rate = 1, 500*time.Millisecond, 1000
+	f.Retries, f.StallTimeout, f.Rate = 1, 2*time.Second, 1000
 	path, err := f.Get(t.Context(), request(serve(t, trickle), serve(t, good)))
 	check(t, err)
 	wantFile(t, f, path)
@@ -315,10 +315,11 @@ func TestAMirrorThatTrickles(t *testing.T) {
 func TestASlowDiskIsNotTheMirrors(t *testing.T) {
 	t.Parallel()
 	f, _ := newFetcher(t)
-	f.Retries, f.StallTimeout, f.Rate = -1, 300*time.Millisecond, 1<<30
+	f.Retries, f.StallTimeout, f.Rate = -1, time.Second, 1<<30
+	var once sync.Once
 	f.Progress = func(e Event) {
 		if e.Kind == EventProgress && e.Done < e.Total {
-			time.Sleep(2 * f.StallTimeout)
+			once.Do(func() { time.Sleep(2 * f.StallTimeout) })
 		}
 	}
 	path, err := f.Get(t.Context(), request(serve(t, good)))

@@ -89,7 +89,8 @@ type Action struct {
 	Jobs   int     `json:"jobs,omitempty"`    // the jobs that it was granted
 }
 
-// Manifest lists the files of a sealed tree and the slice each belongs to.
+// Manifest lists the files of a sealed tree and the slice each belongs to by the
+// rules of the latest key that gave the content.
 type Manifest struct {
 	Schema int    `json:"schema"`
 	Files  []File `json:"files"`

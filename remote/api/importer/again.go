@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -30,12 +29,12 @@ func (c Clang) Again(ctx context.Context, folder fs.FS, library string, symbols 
 	if notes.Library != library {
 		return nil, fmt.Errorf("%s is about %s", file, notes.Library)
 	}
-	tree, err := c.Tree(ctx, notes)
+	tree, err := c.Tree(ctx, notes, symbols)
 	if err != nil {
 		return nil, err
 	}
 	res, err := Import(Input{
-		Tree: bytes.NewReader(tree), Annotations: notes, Symbols: symbols,
+		Tree: tree, Annotations: notes, Symbols: symbols,
 		Version: old.Version, Origin: old.Origin, Used: old.Used(),
 	})
 	if err != nil {

@@ -28,32 +28,32 @@ type builder struct {
 	places map[string]Place
 }
 
-func newBuilder(root *node, lib *api.Library, note *Annotations) *builder {
+func newBuilder(types []node, lib *api.Library, note *Annotations) *builder {
 	b := &builder{
 		lib: lib, note: note, known: map[string]bool{}, pointers: map[string]string{}, called: map[string]string{},
 		typedefs: map[string]*node{}, tags: map[string]*node{}, byID: map[string]*node{}, places: map[string]Place{},
 	}
-	for i := range root.Inner {
-		n := &root.Inner[i]
-		b.byID[n.ID] = n
-		switch n.Kind {
+	for i := range types {
+		n := &types[i]
+		b.byID[n.id] = n
+		switch n.kind {
 		case "TypedefDecl":
-			b.typedefs[n.Name] = n
+			b.typedefs[n.name] = n
 		default:
 			b.tag(n)
 		}
 	}
-	for i := range root.Inner {
-		n := &root.Inner[i]
-		if n.Kind != "TypedefDecl" {
+	for i := range types {
+		n := &types[i]
+		if n.kind != "TypedefDecl" {
 			continue
 		}
-		if of := b.pointee(n.Type.Spelled); of != "" && b.pointers[of] == "" {
-			b.pointers[of] = n.Name
+		if of := b.pointee(n.typ); of != "" && b.pointers[of] == "" {
+			b.pointers[of] = n.name
 		}
-		tag := plain(n.Type.Spelled)
-		if def := b.tags[tag]; def != nil && (def.Complete || def.Kind == "EnumDecl") && b.called[tag] == "" && b.typedefs[tag] == nil {
-			b.called[tag] = n.Name
+		tag := plain(n.typ)
+		if def := b.tags[tag]; def != nil && (def.complete || def.kind == "EnumDecl") && b.called[tag] == "" && b.typedefs[tag] == nil {
+			b.called[tag] = n.name
 		}
 	}
 	for _, u := range lib.Used() {
@@ -65,14 +65,14 @@ func newBuilder(root *node, lib *api.Library, note *Annotations) *builder {
 // tag notes a structure, union or enumeration, and those inside it: C knows
 // their names outside too.
 func (b *builder) tag(n *node) {
-	if n.Kind != "RecordDecl" && n.Kind != "EnumDecl" {
+	if n.kind != "RecordDecl" && n.kind != "EnumDecl" {
 		return
 	}
-	if old := b.tags[n.Name]; n.Name != "" && (old == nil || n.Complete || n.Kind == "EnumDecl" && len(n.Inner) > 0) {
-		b.tags[n.Name] = n
+	if old := b.tags[n.name]; n.name != "" && (old == nil || n.complete || n.kind == "EnumDecl" && len(n.inner) > 0) {
+		b.tags[n.name] = n
 	}
-	for i := range n.Inner {
-		b.tag(&n.Inner[i])
+	for i := range n.inner {
+		b.tag(&n.inner[i])
 	}
 }
 
@@ -83,7 +83,7 @@ func (b *builder) pointee(spelled string) string {
 		return ""
 	}
 	if n := b.typedefs[of]; n != nil {
-		of = plain(n.Type.Spelled)
+		of = plain(n.typ)
 	}
 	if !b.opaque(of) {
 		return ""
@@ -113,7 +113,7 @@ func (b *builder) opaque(name string) bool {
 		return true
 	}
 	n := b.tags[name]
-	return n != nil && n.Kind == "RecordDecl" && !n.Complete
+	return n != nil && n.kind == "RecordDecl" && !n.complete
 }
 
 // plain takes away what descriptions do not write.
@@ -165,9 +165,9 @@ func (b *builder) need(name string) error {
 	switch {
 	case n == nil:
 		return fmt.Errorf("type %s is declared nowhere", name)
-	case n.Kind == "EnumDecl":
+	case n.kind == "EnumDecl":
 		return b.enum(name, n)
-	case n.Complete:
+	case n.complete:
 		return b.record(name, n)
 	}
 	if handle := b.pointers[name]; handle != "" {
@@ -180,80 +180,75 @@ func (b *builder) need(name string) error {
 }
 
 func (b *builder) typedef(n *node) error {
-	spelled := n.Type.Spelled
+	spelled := n.typ
 	switch {
-	case contains(b.note.VoidHandles, n.Name):
+	case contains(b.note.VoidHandles, n.name):
 		if plain(spelled) != "void *" {
-			return fmt.Errorf("%s: %s is no void *", n.where, n.Name)
+			return fmt.Errorf("%s: %s is no void *", n.where(), n.name)
 		}
-		add(&b.lib.Handles, n.Name, api.Handle{Of: "void"})
+		add(&b.lib.Handles, n.name, api.Handle{Of: "void"})
 		return nil
 	case strings.Contains(spelled, "(*)("):
-		return b.callback(n.Name, spelled)
+		return b.callback(n.name, spelled)
 	}
 	text := plain(spelled)
 	if of := b.pointee(spelled); of != "" {
 		b.known[of] = true
-		add(&b.lib.Handles, n.Name, api.Handle{Of: of})
+		add(&b.lib.Handles, n.name, api.Handle{Of: of})
 		return nil
 	}
 	// A structure or enumeration whose only name is this one, or the same.
-	if text == n.Name || b.called[text] == n.Name {
+	if text == n.name || b.called[text] == n.name {
 		def := b.tags[text]
 		if def == nil {
 			if def = b.unnamed(n); def == nil {
-				return fmt.Errorf("%s: %s has no definition", n.where, n.Name)
+				return fmt.Errorf("%s: %s has no definition", n.where(), n.name)
 			}
 		}
 		switch {
-		case def.Kind == "EnumDecl":
-			return b.enum(n.Name, def)
-		case def.Complete:
-			return b.record(n.Name, def)
-		case b.pointers[n.Name] != "":
-			return b.need(b.pointers[n.Name])
+		case def.kind == "EnumDecl":
+			return b.enum(n.name, def)
+		case def.complete:
+			return b.record(n.name, def)
+		case b.pointers[n.name] != "":
+			return b.need(b.pointers[n.name])
 		}
-		add(&b.lib.Handles, n.Name+"_ref", api.Handle{Of: n.Name})
+		add(&b.lib.Handles, n.name+"_ref", api.Handle{Of: n.name})
 		return nil
 	}
-	t, err := b.typ(spelled, n.Name)
+	t, err := b.typ(spelled, n.name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", n.where, err)
+		return fmt.Errorf("%s: %w", n.where(), err)
 	}
-	add(&b.lib.Aliases, n.Name, t)
+	add(&b.lib.Aliases, n.name, t)
 	return nil
 }
 
 // unnamed finds the definition that a typedef gives a name to.
 func (b *builder) unnamed(n *node) *node {
-	for i := range n.Inner {
-		if d := n.Inner[i].Decl; d != nil {
-			return b.byID[d.ID]
-		}
-	}
-	return nil
+	return b.byID[n.of]
 }
 
 func (b *builder) enum(name string, n *node) error {
 	var e api.Enum
 	next, low, high := int64(0), int64(0), int64(0)
-	for i := range n.Inner {
-		c := &n.Inner[i]
-		if c.Kind != "EnumConstantDecl" {
+	for i := range n.inner {
+		c := &n.inner[i]
+		if c.kind != "EnumConstantDecl" {
 			continue
 		}
-		if text, ok := c.constant(); ok {
+		if text, ok := c.value, c.valued; ok {
 			v, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
 				u, err := strconv.ParseUint(text, 10, 64)
 				if err != nil {
-					return fmt.Errorf("%s: value %s of %s is too large", c.where, text, c.Name)
+					return fmt.Errorf("%s: value %s of %s is too large", c.where(), text, c.name)
 				}
 				v, e.Wide = int64(u), true
 			}
 			next = v
 		}
-		add(&e.Values, c.Name, next)
+		add(&e.Values, c.name, next)
 		low, high = min(low, next), max(high, next)
 		next++
 	}
@@ -261,7 +256,7 @@ func (b *builder) enum(name string, n *node) error {
 	e.Wide = e.Wide || high > 1<<32-1 || low < -1<<31 || low < 0 && high > 1<<31-1
 	e.Unsigned = !e.Wide && high > 1<<31-1
 	if len(e.Values) == 0 {
-		return fmt.Errorf("%s: enumeration %s has no values", n.where, name)
+		return fmt.Errorf("%s: enumeration %s has no values", n.where(), name)
 	}
 	note := b.note.Enums[name]
 	e.Texts, e.Sizes = note.Texts, note.Sizes
@@ -270,10 +265,9 @@ func (b *builder) enum(name string, n *node) error {
 }
 
 func (b *builder) record(name string, n *node) error {
-	r := api.Record{Union: n.Tag == "union", Tag: b.typedefs[name] == nil && !strings.Contains(name, ".")}
+	r := api.Record{Union: n.tag == "union", Tag: b.typedefs[name] == nil && !strings.Contains(name, ".")}
 	if a := n.has("AlignedAttr"); a != nil {
-		text, _ := a.constant()
-		r.Align, _ = strconv.ParseInt(text, 10, 64)
+		r.Align, _ = strconv.ParseInt(a.value, 10, 64)
 	}
 	// That a #pragma pack says another number than one is found when clang
 	// compares the layout.
@@ -282,15 +276,15 @@ func (b *builder) record(name string, n *node) error {
 		b.places[name] = Place{File: n.file, Line: n.line}
 	}
 	var inner *node // the definition that the next field may be of
-	for i := range n.Inner {
-		c := &n.Inner[i]
-		switch c.Kind {
+	for i := range n.inner {
+		c := &n.inner[i]
+		switch c.kind {
 		case "RecordDecl":
 			inner = c
 		case "FieldDecl":
 			f, err := b.field(name, len(r.Fields), c, inner)
 			if err != nil {
-				return fmt.Errorf("%s: %s.%s: %w", c.where, name, c.Name, err)
+				return fmt.Errorf("%s: %s.%s: %w", c.where(), name, c.name, err)
 			}
 			r.Fields = append(r.Fields, f)
 		}
@@ -300,22 +294,21 @@ func (b *builder) record(name string, n *node) error {
 }
 
 func (b *builder) field(owner string, index int, n, inner *node) (api.Field, error) {
-	f := api.Field{Name: n.Name}
-	if n.BitField {
-		text, ok := n.constant()
-		bits, err := strconv.Atoi(text)
-		if !ok || err != nil || bits == 0 {
+	f := api.Field{Name: n.name}
+	if n.bitField {
+		bits, err := strconv.Atoi(n.value)
+		if !n.valued || err != nil || bits == 0 {
 			return f, errors.New("a bit-field of no width")
 		}
 		f.Bits = bits
 	}
-	own := owner + "." + n.Name
-	if n.Name == "" {
+	own := owner + "." + n.name
+	if n.name == "" {
 		own = owner + "._" + strconv.Itoa(index)
 	}
-	spelled := n.Type.Spelled
+	spelled := n.typ
 	if strings.Contains(spelled, "(unnamed") || strings.Contains(spelled, "(anonymous") {
-		if inner == nil || inner.Name != "" || !strings.HasSuffix(spelled, ")") {
+		if inner == nil || inner.name != "" || !strings.HasSuffix(spelled, ")") {
 			return f, fmt.Errorf("type %q has no form in a description", spelled)
 		}
 		f.Type = api.Type{Base: own}
@@ -359,22 +352,22 @@ func (b *builder) callback(name, spelled string) error {
 // function describes a function.
 func (b *builder) function(n *node) (api.Function, error) {
 	var f api.Function
-	f.Variadic = n.Variadic || strings.Contains(n.Type.Spelled, "...")
-	returns, _, _ := strings.Cut(n.Type.Spelled, "(")
+	f.Variadic = n.variadic || strings.Contains(n.typ, "...")
+	returns, _, _ := strings.Cut(n.typ, "(")
 	var err error
-	if f.Returns, err = b.typ(strings.TrimSpace(returns), n.Name+".returns"); err != nil {
+	if f.Returns, err = b.typ(strings.TrimSpace(returns), n.name+".returns"); err != nil {
 		return f, err
 	}
-	for i := range n.Inner {
-		c := &n.Inner[i]
-		if c.Kind != "ParmVarDecl" {
+	for i := range n.inner {
+		c := &n.inner[i]
+		if c.kind != "ParmVarDecl" {
 			continue
 		}
-		p := api.Param{Name: c.Name}
+		p := api.Param{Name: c.name}
 		if p.Name == "" {
 			p.Name = "a" + strconv.Itoa(len(f.Params))
 		}
-		if p.Type, err = b.typ(c.Type.Spelled, n.Name+"."+p.Name); err != nil {
+		if p.Type, err = b.typ(c.typ, n.name+"."+p.Name); err != nil {
 			return f, fmt.Errorf("parameter %s: %w", p.Name, err)
 		}
 		f.Params = append(f.Params, p)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/stonemason-hip/stonemason/internal/capture"
 	"github.com/stonemason-hip/stonemason/remote/api"
 )
 
@@ -43,10 +43,15 @@ func (a *Annotations) Source() string {
 	return b.String()
 }
 
-// Tree dumps the syntax tree of a library's headers. What clang says against
-// them is the error, with file and line.
-func (c Clang) Tree(ctx context.Context, a *Annotations) ([]byte, error) {
-	return c.run(ctx, a, a.Source(), "-fparse-all-comments", "-Xclang", "-ast-dump=json")
+// Tree reads what a library's headers declare, while clang prints it. What clang
+// says against them is the error, with file and line.
+func (c Clang) Tree(ctx context.Context, a *Annotations, symbols Symbols) (*Tree, error) {
+	var tree *Tree
+	err := c.run(ctx, a, a.Source(), func(r io.Reader) (err error) {
+		tree, err = ReadTree(r, a, symbols)
+		return err
+	}, "-fparse-all-comments", "-Xclang", "-ast-dump=json")
+	return tree, err
 }
 
 // Verify has the compiler compare a description's layouts with the headers.
@@ -61,7 +66,7 @@ func (c Clang) Verify(ctx context.Context, a *Annotations, l *api.Library, more 
 		}
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", f.Expression, f.Value, f.Expression)
 	}
-	_, err := c.run(ctx, a, b.String(), append([]string{"-fno-caret-diagnostics"}, more...)...)
+	err := c.run(ctx, a, b.String(), nil, append([]string{"-fno-caret-diagnostics"}, more...)...)
 	if err != nil {
 		return fmt.Errorf("the description's layouts are not the headers': %w", err)
 	}
@@ -79,19 +84,22 @@ func recordOf(expression string) string {
 	return words[len(words)-1]
 }
 
-func (c Clang) run(ctx context.Context, a *Annotations, source string, args ...string) ([]byte, error) {
+// run has clang look at a source. What it prints is for read, if there is one;
+// when clang fails, what it says is the error, unless read has stopped before the
+// end.
+func (c Clang) run(ctx context.Context, a *Annotations, source string, read func(io.Reader) error, args ...string) error {
 	dir, err := os.MkdirTemp("", "stonemason-import-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "headers.c")
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	replaced, err := c.replace(dir, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	argv := []string{"-x", "c", "-std=gnu11", "-fsyntax-only", "-w", "-ferror-limit=20", "-fno-color-diagnostics"}
 	for _, i := range c.Includes {
@@ -99,16 +107,75 @@ func (c Clang) run(ctx context.Context, a *Annotations, source string, args ...s
 	}
 	argv = append(argv, replaced...)
 	cmd := exec.CommandContext(ctx, c.Path, append(append(argv, args...), file)...)
-	out, stderr, err := capture.Both(cmd, maxTree)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		said := strings.TrimSpace(strings.ReplaceAll(string(stderr), file, "the importer's own file"))
-		if said == "" {
-			return nil, fmt.Errorf("%s: %w", c.Path, err)
-		}
-		return nil, errors.New(said)
+	stderr := &head{most: maxStderr}
+	cmd.Stderr = stderr
+	var wrong error // what read says
+	if read == nil {
+		err = cmd.Run()
+	} else {
+		err, wrong = piped(cmd, read)
 	}
-	return out, nil
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if early := new(earlyError); err != nil && !errors.As(wrong, &early) {
+		said := strings.TrimSpace(strings.ReplaceAll(string(stderr.text), file, "the importer's own file"))
+		if said == "" {
+			return fmt.Errorf("%s: %w", c.Path, err)
+		}
+		return errors.New(said)
+	}
+	return wrong
+}
+
+// earlyError is that of a reader who has stopped before the end.
+type earlyError struct{ error }
+
+func (e *earlyError) Unwrap() error { return e.error }
+
+// piped runs a program and has its output read while it prints. The program's
+// own error comes apart from the reader's.
+func piped(cmd *exec.Cmd, read func(io.Reader) error) (err, wrong error) {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err, nil
+	}
+	if err := cmd.Start(); err != nil {
+		return err, nil
+	}
+	end := &endReader{r: out}
+	if wrong = read(end); wrong != nil && !end.seen {
+		wrong = &earlyError{wrong}
+	} else if wrong == nil {
+		_, wrong = io.Copy(io.Discard, io.LimitReader(end, maxTree)) // a line's end
+	}
+	_ = out.Close() // a program that goes on meets a closed pipe
+	return cmd.Wait(), wrong
+}
+
+// endReader notes that the end was read.
+type endReader struct {
+	r    io.Reader
+	seen bool
+}
+
+func (e *endReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	e.seen = e.seen || err != nil
+	return n, err
+}
+
+// maxStderr bounds what is kept of what clang says, in bytes.
+const maxStderr = 32 << 10
+
+// head keeps the first bytes that are written to it.
+type head struct {
+	text []byte
+	most int
+}
+
+// Write implements io.Writer.
+func (h *head) Write(p []byte) (int, error) {
+	h.text = append(h.text, p[:min(len(p), h.most-len(h.text))]...)
+	return len(p), nil
 }

@@ -7,7 +7,6 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,8 +16,8 @@ import (
 
 // Input is what a description is made from.
 type Input struct {
-	// Tree is clang's dump of the headers, with the comments.
-	Tree        io.Reader
+	// Tree is what the headers declare, read for the same annotations and symbols.
+	Tree        *Tree
 	Annotations *Annotations
 	// Symbols are what the real library exports; nil when nobody knows.
 	Symbols Symbols
@@ -45,63 +44,39 @@ type Result struct {
 // every function that cannot be described, and every symbol that nothing
 // declares; an annotation's leave_out lets one pass.
 func Import(in Input) (*Result, error) {
-	root, err := readTree(in.Tree)
-	if err != nil {
-		return nil, err
-	}
 	a := in.Annotations
 	lib := (&api.Library{
 		Schema: 1, Name: a.Library, Summary: a.Summary, Version: in.Version, Origin: in.Origin,
 		File: a.File, Uses: a.Uses, Status: a.Status, Nodes: in.Symbols.Nodes(), Thread: a.Thread, Memory: a.Memory,
 	}).With(in.Used...)
-	b := newBuilder(root, lib, a)
+	b := newBuilder(in.Tree.types, lib, a)
 	res := &Result{Library: lib, Places: b.places}
 	found := map[string]bool{}
-	comments := map[string]map[string]remark{}
-	var before *node
 	var errs []error
-	for i := range root.Inner {
-		n := &root.Inner[i]
-		if n.Kind != "FunctionDecl" || n.Implicit || n.Storage == "static" || n.Inline || n.has("CompoundStmt") != nil {
+	for i := range in.Tree.functions {
+		n := &in.Tree.functions[i]
+		if found[n.name] {
 			continue
 		}
-		said := n.remarks()
-		// One comment stands before a group of functions that differ in a type.
-		if len(said) == 0 && before != nil && n.sameParams(before) {
-			said = comments[before.Name]
-		}
-		if len(said) > len(comments[n.Name]) {
-			comments[n.Name] = said
-		}
-		before = n
-		if found[n.Name] {
-			continue
-		}
-		symbol := n.Name
-		if link := a.Functions[n.Name].Link; link != "" {
-			symbol = link
-		}
-		version, exported := in.Symbols[symbol]
+		_, version, exported := in.Symbols.of(a, n.name)
 		switch {
-		case !a.Names.Match(n.Name) && !exported:
-			continue
-		case a.LeavesOut(n.Name) != "":
-			res.LeftOut = append(res.LeftOut, n.Name+": "+a.LeavesOut(n.Name))
-			found[n.Name] = true
+		case a.LeavesOut(n.name) != "":
+			res.LeftOut = append(res.LeftOut, n.name+": "+a.LeavesOut(n.name))
+			found[n.name] = true
 			continue
 		case in.Symbols != nil && !exported:
-			res.NotExported = append(res.NotExported, n.Name)
+			res.NotExported = append(res.NotExported, n.name)
 			continue
 		}
-		found[n.Name] = true
+		found[n.name] = true
 		f, err := b.function(n)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s cannot be described: %w", n.where, n.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %s cannot be described: %w", n.where(), n.name, err))
 			continue
 		}
 		f.Node = version
-		f.Link = a.Functions[n.Name].Link
-		add(&lib.Functions, n.Name, f)
+		f.Link = a.Functions[n.name].Link
+		add(&lib.Functions, n.name, f)
 	}
 	for _, name := range sortedKeys(a.Handles) {
 		for _, s := range a.Handles[name].States {
@@ -137,7 +112,7 @@ func Import(in Input) (*Result, error) {
 	if err := lib.Layout(); err != nil {
 		return nil, err
 	}
-	m := meaner{note: a, lib: lib, comments: comments}
+	m := meaner{note: a, lib: lib, comments: in.Tree.comments}
 	m.all()
 	res.Contradictions = m.contradictions
 	sortAll(lib)

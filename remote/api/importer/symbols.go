@@ -105,3 +105,13 @@ func digits(s string) int {
 	}
 	return i
 }
+
+// of is the symbol of a function, with its version node when it is exported.
+func (s Symbols) of(a *Annotations, function string) (symbol, node string, exported bool) {
+	symbol = function
+	if link := a.Functions[function].Link; link != "" {
+		symbol = link
+	}
+	node, exported = s[symbol]
+	return symbol, node, exported
+}
