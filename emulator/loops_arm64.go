@@ -2,8 +2,6 @@ package emulator
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run ./internal/neongen
-
 // vectorUnit returns the loops of loops_arm64.s and the files beside it. All their
 // instructions are in the first version of the architecture, whose NEON no processor
 // that Go runs on lacks: the question is there for GODEBUG=cpu.asimd=off.
