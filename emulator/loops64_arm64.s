@@ -441,3 +441,78 @@ next:
 	SUBS $8, R4, R4
 	BNE next
 	RET
+
+// func loopLdexp(d, a, b, c *vec, n uint64): pairs by powers of two, which are numbers from
+// -1022 to 1023. What is beyond is done in three steps: one upwards is of 1023; one
+// downwards of 969, so that what it rounds is zero in the end, and only the last one
+// rounds what is not (musl, scalbn).
+TEXT ·loopLdexp(SB), NOSPLIT, $0-40
+	MOVD d+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+32(FP), R4
+	MOVD $1022, R5
+	VDUP R5, V24.S4
+	MOVD $2045, R5
+	VDUP R5, V25.S4
+	MOVD $1023, R5
+	VDUP R5, V26.D2
+	MOVD $-1022, R5
+	VDUP R5, V27.D2
+	MOVD $-969, R5
+	VDUP R5, V28.D2
+next:
+	FLDPQ 256(R1), (F14, F15)
+	FLDPQ.P 32(R1), (F12, F13)
+	WORD $0x4e8e3980 // zip1 v0.4s, v12.4s, v14.4s
+	WORD $0x4e8e7981 // zip2 v1.4s, v12.4s, v14.4s
+	WORD $0x4e8f39a2 // zip1 v2.4s, v13.4s, v15.4s
+	WORD $0x4e8f79a3 // zip2 v3.4s, v13.4s, v15.4s
+	FLDPQ.P 32(R2), (F12, F13)
+	WORD $0x0f20a584 // sshll v4.2d, v12.2s, #0
+	WORD $0x4f20a585 // sshll2 v5.2d, v12.4s, #0
+	WORD $0x0f20a5a6 // sshll v6.2d, v13.2s, #0
+	WORD $0x4f20a5a7 // sshll2 v7.2d, v13.4s, #0
+	WORD $0x4eb8858c // add v12.4s, v12.4s, v24.4s
+	WORD $0x4eb885ad // add v13.4s, v13.4s, v24.4s
+	WORD $0x6eb9358c // cmhi v12.4s, v12.4s, v25.4s
+	WORD $0x6eb935ad // cmhi v13.4s, v13.4s, v25.4s
+	WORD $0x4ead1d8c // orr v12.16b, v12.16b, v13.16b
+	WORD $0x6eb0a98c // umaxv s12, v12.4s
+	VMOV V12.S[0], R6
+	CBZ R6, last
+	WORD $0x4ee43770; WORD $0x4ee53771; WORD $0x4ee63772; WORD $0x4ee73773 // cmgt v16-19.2d, v27.2d, v4-7.2d
+	WORD $0x4e3c1e10; WORD $0x4e3c1e31; WORD $0x4e3c1e52; WORD $0x4e3c1e73 // and v16-19.16b, v16-19.16b, v28.16b
+	WORD $0x4efa3494; WORD $0x4efa34b5; WORD $0x4efa34d6; WORD $0x4efa34f7 // cmgt v20-23.2d, v4-7.2d, v26.2d
+	WORD $0x4e3a1e94; WORD $0x4e3a1eb5; WORD $0x4e3a1ed6; WORD $0x4e3a1ef7 // and v20-23.16b, v20-23.16b, v26.16b
+	WORD $0x4eb41e10; WORD $0x4eb51e31; WORD $0x4eb61e52; WORD $0x4eb71e73 // orr v16-19.16b, v16-19.16b, v20-23.16b
+	WORD $0x6ef08484; WORD $0x6ef184a5; WORD $0x6ef284c6; WORD $0x6ef384e7 // sub v4-7.2d, v4-7.2d, v16-19.2d
+	WORD $0x4efa8610; WORD $0x4efa8631; WORD $0x4efa8652; WORD $0x4efa8673 // add v16-19.2d, v16-19.2d, v26.2d
+	WORD $0x4f745610; WORD $0x4f745631; WORD $0x4f745652; WORD $0x4f745673 // shl v16-19.2d, v16-19.2d, #52
+	WORD $0x6e70dc00; WORD $0x6e71dc21; WORD $0x6e72dc42; WORD $0x6e73dc63 // fmul v0-3.2d, v0-3.2d, v16-19.2d
+	WORD $0x4ee43770; WORD $0x4ee53771; WORD $0x4ee63772; WORD $0x4ee73773 // cmgt v16-19.2d, v27.2d, v4-7.2d
+	WORD $0x4e3c1e10; WORD $0x4e3c1e31; WORD $0x4e3c1e52; WORD $0x4e3c1e73 // and v16-19.16b, v16-19.16b, v28.16b
+	WORD $0x4efa3494; WORD $0x4efa34b5; WORD $0x4efa34d6; WORD $0x4efa34f7 // cmgt v20-23.2d, v4-7.2d, v26.2d
+	WORD $0x4e3a1e94; WORD $0x4e3a1eb5; WORD $0x4e3a1ed6; WORD $0x4e3a1ef7 // and v20-23.16b, v20-23.16b, v26.16b
+	WORD $0x4eb41e10; WORD $0x4eb51e31; WORD $0x4eb61e52; WORD $0x4eb71e73 // orr v16-19.16b, v16-19.16b, v20-23.16b
+	WORD $0x6ef08484; WORD $0x6ef184a5; WORD $0x6ef284c6; WORD $0x6ef384e7 // sub v4-7.2d, v4-7.2d, v16-19.2d
+	WORD $0x4efa8610; WORD $0x4efa8631; WORD $0x4efa8652; WORD $0x4efa8673 // add v16-19.2d, v16-19.2d, v26.2d
+	WORD $0x4f745610; WORD $0x4f745631; WORD $0x4f745652; WORD $0x4f745673 // shl v16-19.2d, v16-19.2d, #52
+	WORD $0x6e70dc00; WORD $0x6e71dc21; WORD $0x6e72dc42; WORD $0x6e73dc63 // fmul v0-3.2d, v0-3.2d, v16-19.2d
+	WORD $0x4ee43770; WORD $0x4ee53771; WORD $0x4ee63772; WORD $0x4ee73773 // cmgt v16-19.2d, v27.2d, v4-7.2d
+	WORD $0x6eb01f64; WORD $0x6eb11f65; WORD $0x6eb21f66; WORD $0x6eb31f67 // bit v4-7.16b, v27.16b, v16-19.16b
+	WORD $0x4efa3494; WORD $0x4efa34b5; WORD $0x4efa34d6; WORD $0x4efa34f7 // cmgt v20-23.2d, v4-7.2d, v26.2d
+	WORD $0x6eb41f44; WORD $0x6eb51f45; WORD $0x6eb61f46; WORD $0x6eb71f47 // bit v4-7.16b, v26.16b, v20-23.16b
+last:
+	WORD $0x4efa8484; WORD $0x4efa84a5; WORD $0x4efa84c6; WORD $0x4efa84e7 // add v4-7.2d, v4-7.2d, v26.2d
+	WORD $0x4f745484; WORD $0x4f7454a5; WORD $0x4f7454c6; WORD $0x4f7454e7 // shl v4-7.2d, v4-7.2d, #52
+	WORD $0x6e64dc00; WORD $0x6e65dc21; WORD $0x6e66dc42; WORD $0x6e67dc63 // fmul v0-3.2d, v0-3.2d, v4-7.2d
+	WORD $0x4e81180c // uzp1 v12.4s, v0.4s, v1.4s
+	WORD $0x4e81580e // uzp2 v14.4s, v0.4s, v1.4s
+	WORD $0x4e83184d // uzp1 v13.4s, v2.4s, v3.4s
+	WORD $0x4e83584f // uzp2 v15.4s, v2.4s, v3.4s
+	FSTPQ (F14, F15), 256(R0)
+	FSTPQ.P (F12, F13), 32(R0)
+	SUBS $8, R4, R4
+	BNE next
+	RET

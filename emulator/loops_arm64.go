@@ -2,8 +2,6 @@ package emulator
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run ./internal/neongen
-
 // vectorUnit returns the loops of loops_arm64.s and the files beside it. All their
 // instructions are in the first version of the architecture, whose NEON no processor
 // that Go runs on lacks: the question is there for GODEBUG=cpu.asimd=off.
@@ -33,6 +31,7 @@ func vectorUnit() *loops {
 	}
 	for name, f := range map[string]wideLoop{
 		"v_fract_f64": {loopDFract, "d", 2}, "v_cvt_f64_u32": {loopDFromU, "s", 2}, "v_cvt_i32_f64": {loopDToI, "d", 1}, "v_cvt_u32_f64": {loopDToU, "d", 1},
+		"v_ldexp_f64": {loopLdexp, "ds", 2},
 	} {
 		l.wide[name] = f
 	}
@@ -83,6 +82,9 @@ func loopDToI(d, a, b, c *vec, n uint64)
 
 //go:noescape
 func loopDToU(d, a, b, c *vec, n uint64)
+
+//go:noescape
+func loopLdexp(d, a, b, c *vec, n uint64)
 
 //go:noescape
 func loadLocal(d *vec, data *byte, at *[lanes]uint64, mask uint64)

@@ -89,6 +89,24 @@ func (n *loopNumbers) fill(r *registers, shape string) {
 	}
 }
 
+// exponents makes some lanes numbers and powers of two that scale them to something.
+func (n *loopNumbers) exponents(r *registers) {
+	for l := range lanes {
+		e := n.rng.IntN(4400) - 2200
+		switch n.rng.IntN(4) {
+		case 0:
+			continue
+		case 1: // a bit less than halfway between two denormal numbers, which a step in between must not round
+			e = -1025 - n.rng.IntN(1025)
+			v := u64(math.Ldexp(math.Nextafter(float64(2*n.rng.IntN(1<<20)+1)+0.5, 0), -1074-e))
+			r[0][l], r[1][l] = uint32(v), uint32(v>>32)
+		case 2:
+			e /= 40
+		}
+		r[2][l] = uint32(e)
+	}
+}
+
 // sameNumber compares results of an operation on floats of 16, 32 or 64 bits as alike
 // does, or on integers where float is 0.
 func sameNumber(float int, x, y uint64) bool {
@@ -151,6 +169,9 @@ func TestLoops(t *testing.T) {
 		for range 100 {
 			var in registers
 			n.fill(&in, shape)
+			if name == "v_ldexp_f64" {
+				n.exponents(&in)
+			}
 			out, d, count := in, n.rng.IntN(7), uint64(32+32*n.rng.IntN(2))
 			f.loop(&out[d], &out[0], &out[2], &out[4], count)
 			for l := range lanes {

@@ -4,6 +4,8 @@ package emulator
 
 import "unsafe"
 
+//go:generate go run ./internal/neongen
+
 // vectorLoops are the loops that every vector unit has here: each processor brings
 // them in assembly, with these names.
 func vectorLoops(move movers) *loops {
