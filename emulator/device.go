@@ -145,7 +145,7 @@ func (d *Device) Load(data []byte) (*Module, error) {
 	if high-low > maxImage {
 		return nil, fmt.Errorf("code object: an image of %d bytes: at most %d", high-low, maxImage)
 	}
-	image, err := d.mem.alloc(high-low, "code object", true)
+	image, err := d.mem.alloc((high-low+tail-1)&^(tail-1), "code object", true)
 	if err != nil {
 		return nil, err
 	}

@@ -134,5 +134,17 @@ func (m *Module) protect() {
 		part.known.Store(true)
 		parts = append(parts, part)
 	}
+	// Compilers load a little more than there is where alignment says that the rest is
+	// there as well: three words of sixteen bytes as four.
+	for n, part := range parts {
+		limit := m.image.base + m.image.size
+		if n+1 < len(parts) {
+			limit = parts[n+1].base
+		}
+		part.size = min((part.size+tail-1)&^(tail-1), limit-part.base)
+	}
 	m.dev.mem.split(m.image, parts)
 }
+
+// tail is what may be loaded behind the end of a segment, up to a multiple of it.
+const tail = 64

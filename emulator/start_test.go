@@ -448,3 +448,27 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("12 seeds give %d orders", len(orders))
 	}
 }
+
+// What is loaded behind the last constant, to a multiple of sixteen bytes, is zero: three
+// words that are aligned to four are loaded as four.
+func TestEndOfConstants(t *testing.T) {
+	m := loadHIP(t, "gfx942", "-O2", `typedef u32 three __attribute__((ext_vector_type(3)));
+__constant__ three last = {5, 6, 7};
+KERNEL sum(u32 *out) { three v = *(volatile three *)&last; three u = last; out[0] = v.x + u.y + u.z; }`)
+	po, out := alloc(t, m, 4)
+	if _, err := m.Launch(t.Context(), "sum", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(po))}, Options{}); err != nil || load32(out, 0) != 18 {
+		t.Errorf("%d, want 18: %v", load32(out, 0), err)
+	}
+	parts := 0
+	for _, r := range m.dev.mem.regions() {
+		if strings.HasSuffix(r.name, " of the code object") {
+			parts++
+			if r.size%tail != 0 && r.base+r.size != m.image.base+m.image.size {
+				t.Errorf("%s ends at 0x%x", r.name, r.base+r.size)
+			}
+		}
+	}
+	if parts < 3 {
+		t.Errorf("%d parts", parts)
+	}
+}

@@ -53,6 +53,7 @@ func TestEmulator(t *testing.T) {
 	project, therock := product(t)
 	t.Log(tool(t, project, os.Environ(), therock, "build"))
 	emulate(t, filepath.Join(project, "dist", platform.Native().String()))
+	emulateExamples(t, filepath.Join(project, "dist", platform.Native().String()))
 }
 
 func emulate(t *testing.T, bundle string) {
