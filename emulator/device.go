@@ -91,6 +91,14 @@ func (d *Device) Alloc(size uint64) (Pointer, error) {
 	return Pointer(r.base), nil
 }
 
+// Name says what faults call the allocation that begins at p: the argument that it is
+// for, say.
+func (d *Device) Name(p Pointer, name string) {
+	if r := d.mem.find(uint64(p)); r != nil && r.base == uint64(p) {
+		r.name = fmt.Sprintf("%s of %d bytes", name, r.size)
+	}
+}
+
 // Free gives memory back.
 func (d *Device) Free(p Pointer) error { return d.mem.free(p) }
 

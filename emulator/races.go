@@ -25,6 +25,9 @@ type watcher struct {
 	sync   map[uint64]clockView // by word that was the subject of an atomic operation
 	pages  map[uint64]*page
 	stamp  uint32 // of an instruction
+
+	findings Findings
+	known    map[[2]int32]bool // instructions that are among them, two by two
 }
 
 // clockView says up to which step of which wave somebody knows.
@@ -207,8 +210,10 @@ func (k *watcher) synced(w *wave, t *touch) *map[uint64]clockView {
 // word looks at one word of an access, and remembers it.
 func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask uint8, id int32, c *clockVector) {
 	if k.checks&CheckInit != 0 && !k.written(w, n, t, at, mask) {
-		w.failLane(i, t.lane, "%s of %d %sbytes at 0x%x: nobody has written there", n.kind, t.bytes, t.space, t.addr)
-		return
+		k.found(w, i, t, nil, "%s of %d %sbytes at 0x%x%s: nobody has written there", n.kind, t.bytes, t.space, t.addr, t.within())
+		if w.state != running {
+			return
+		}
 	}
 	if k.checks&CheckRace == 0 || t.space == inPrivate || t.space == inGlobal && (t.region.quiet || t.region.heap) {
 		return
@@ -227,7 +232,7 @@ func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask ui
 		k.race(w, i, n, t, &x.write, stores)
 	case n.kind == loads:
 	case n.kind == stores && at == t.addr&^3 && x.write.stamp == k.stamp && x.write.bytes&mask != 0 && x.write.value != m.value:
-		w.failLane(i, t.lane, "race: lane %d of the same instruction stores another value at %saddress 0x%x", x.write.lane, t.space, t.addr)
+		k.found(w, i, t, &x.write, "race: lane %d of the same instruction stores another value at %saddress 0x%x%s", x.write.lane, t.space, t.addr, t.within())
 	case !x.reads[0].atomic && unordered(&x.reads[0]):
 		k.race(w, i, n, t, &x.reads[0], loads)
 	case !x.reads[1].atomic && unordered(&x.reads[1]):
@@ -256,8 +261,8 @@ func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind
 	if o.atomic && what == stores {
 		what = updates
 	}
-	w.failLane(i, t.lane, "race: nothing orders this %s of %d bytes at %saddress 0x%x with the %s at 0x%x: %s (work-group %d,%d,%d, wave %d,%s)",
-		n.kind, t.bytes, t.space, t.addr, what, l.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
+	k.found(w, i, t, o, "race: nothing orders this %s of %d bytes at %saddress 0x%x%s with the %s at 0x%x: %s (work-group %d,%d,%d, wave %d,%s)",
+		n.kind, t.bytes, t.space, t.addr, t.within(), what, l.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
 }
 
 // written tells whether a word may be read, and remembers that it is written.
