@@ -92,9 +92,9 @@ func (d *Device) Alloc(size uint64) (Pointer, error) {
 }
 
 // Name says what faults call the allocation that begins at p: the argument that it is
-// for, say.
+// for, say. An empty name changes nothing.
 func (d *Device) Name(p Pointer, name string) {
-	if r := d.mem.find(uint64(p)); r != nil && r.base == uint64(p) {
+	if r := d.mem.find(uint64(p)); r != nil && r.base == uint64(p) && name != "" {
 		r.name = fmt.Sprintf("%s of %d bytes", name, r.size)
 	}
 }

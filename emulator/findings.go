@@ -10,16 +10,16 @@ type Findings struct {
 	Total int64    // words of all lanes
 }
 
-// Error is a line for each, and the sum.
-func (f *Findings) Error() string {
-	text := ""
-	for _, one := range f.List {
-		text += one.Error() + "\n"
+// Error is the first, and how many there are.
+func (f *Findings) Error() string { return f.List[0].Error() + "; " + f.Sum() }
+
+// Sum says how many there are, and how many are not listed.
+func (f *Findings) Sum() string {
+	text := fmt.Sprintf("%d findings, %d accesses in all", f.Kinds, f.Total)
+	if more := f.Kinds - len(f.List); more > 0 {
+		text += fmt.Sprintf(", %d findings not listed", more)
 	}
-	if f.Kinds > len(f.List) {
-		text += fmt.Sprintf("and %d more; ", f.Kinds-len(f.List))
-	}
-	return text + fmt.Sprintf("%d findings, %d accesses in all", f.Kinds, f.Total)
+	return text
 }
 
 // Unwrap returns the first.
@@ -29,9 +29,9 @@ func (f *Findings) Unwrap() error { return f.List[0] }
 // unless the launch is to go on.
 func (k *watcher) found(w *wave, i *instr, t *touch, o *mark, format string, args ...any) {
 	l := w.group.launch
-	here := [2]int32{w.pc, -1}
+	here := [2]int32{-1, w.pc - int32(i.size)}
 	if o != nil {
-		here[1] = o.pc
+		here = [2]int32{min(o.pc, here[1]), max(o.pc, here[1])}
 	}
 	k.findings.Total++
 	if k.known[here] {

@@ -74,7 +74,12 @@ type kernelReport struct {
 	// Places are the source of the instruction that ended a launch, its own line
 	// first.
 	Places []lines.Place `json:"places,omitempty"`
+	// Other are the source of the access that a race is with.
+	Other []lines.Place `json:"other,omitempty"`
 }
+
+// findings are how many -check lists of a launch.
+const findings = 10
 
 // KernelRun performs a launch file on the emulator.
 func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
@@ -127,7 +132,7 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
-	opts := emulator.Options{Budget: int64(o.Budget), Check: check, Count: o.Counters, Output: a.Out, ErrorOutput: a.Err}
+	opts := emulator.Options{Budget: int64(o.Budget), Check: check, Findings: findings, Count: o.Counters, Output: a.Out, ErrorOutput: a.Err}
 	if o.Format == "json" {
 		opts.Output = a.Err // standard output is the report alone
 	}
@@ -141,6 +146,9 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	out := kernelReport{File: o.File, Launch: launch, Report: report}
 	if last := report.Launches[len(report.Launches)-1]; last.Fault != nil {
 		out.Places = a.places(mod.Object(), last.Fault.PC)
+		if last.Fault.Other != 0 {
+			out.Other = a.places(mod.Object(), last.Fault.Other)
+		}
 	}
 	if o.Format == "json" {
 		err = a.json(out)
@@ -338,6 +346,31 @@ func verdictOf(r *launchfile.Report) string {
 	return "ok"
 }
 
+// tellPlaces prints where an instruction is from, and who called that.
+func (a *App) tellPlaces(words string, places []lines.Place) {
+	for i, p := range places {
+		if i > 0 {
+			words = "called at"
+		}
+		fmt.Fprintf(a.Out, "    %s %s", words, p)
+		if p.Function != "" {
+			fmt.Fprintf(a.Out, " in %s", p.Function)
+		}
+		fmt.Fprintln(a.Out)
+	}
+}
+
+// tellFindings prints what a checked launch has found beside the first.
+func (a *App) tellFindings(f *emulator.Findings) {
+	if f == nil {
+		return
+	}
+	for _, one := range f.List[1:] {
+		fmt.Fprintf(a.Out, "  found: %s\n", one)
+	}
+	fmt.Fprintf(a.Out, "  %s\n", f.Sum())
+}
+
 // tellKernels prints the report of kernel:run.
 func (a *App) tellKernels(r kernelReport) error {
 	fmt.Fprintf(a.Out, "%s on the emulator as %s\n", r.File, r.Target)
@@ -364,18 +397,14 @@ func (a *App) tellKernels(r kernelReport) error {
 			}
 		}
 		if l.Error != "" {
-			fmt.Fprintf(a.Out, "  ended: %s\n", l.Error)
-			for i, p := range r.Places {
-				words := "at"
-				if i > 0 {
-					words = "called at"
-				}
-				fmt.Fprintf(a.Out, "    %s %s", words, p)
-				if p.Function != "" {
-					fmt.Fprintf(a.Out, " in %s", p.Function)
-				}
-				fmt.Fprintln(a.Out)
+			ended := l.Error
+			if l.Findings != nil {
+				ended = l.Fault.Error()
 			}
+			fmt.Fprintf(a.Out, "  ended: %s\n", ended)
+			a.tellPlaces("at", r.Places)
+			a.tellPlaces("the other access at", r.Other)
+			a.tellFindings(l.Findings)
 		}
 	}
 	fmt.Fprintln(a.Out)
