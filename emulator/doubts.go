@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa"
@@ -14,7 +16,7 @@ import (
 // the launch has ended.
 type doubt struct {
 	number int // in order of time
-	fault  *Fault
+	finding
 }
 
 // doubted is a word and the wave that has loaded it.
@@ -26,17 +28,17 @@ type doubted struct {
 // maxDoubts bounds what is kept back; more are reported at once.
 const maxDoubts = 1 << 16
 
-// keep takes a race that was just found back from the wave that found it.
-func (k *watcher) keep(w *wave, of doubted) {
-	if w.state != faulted || len(k.doubts) >= maxDoubts {
-		return
+// keep keeps a race back, and reports whether there was room for it.
+func (k *watcher) keep(f finding, of doubted) bool {
+	if len(k.doubts) >= maxDoubts {
+		return false
 	}
 	if k.doubts == nil {
 		k.doubts = map[doubted]doubt{}
 	}
 	k.number++
-	k.doubts[of] = doubt{k.number, w.fault}
-	w.state, w.fault = running, nil
+	k.doubts[of] = doubt{k.number, f}
+	return true
 }
 
 // clear says that a wave has an instruction of its own for the word that it had loaded.
@@ -49,23 +51,22 @@ func (k *watcher) clear(n *notes, i *instr, of doubted) {
 	}
 }
 
-// doubtful returns the first race that is left, or nil.
-func (k *watcher) doubtful() error {
+// doubtful lists the races that are left, no more than that many, or returns the first
+// where none are listed.
+func (k *watcher) doubtful(most int) error {
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var first doubt
-	for _, d := range k.doubts {
-		if first.fault == nil || d.number < first.number {
-			first = d
+	left := slices.SortedFunc(maps.Values(k.doubts), func(a, b doubt) int { return a.number - b.number })
+	for _, d := range left {
+		if most <= 0 {
+			return d.fault
 		}
+		k.list(d.finding, most)
 	}
-	if first.fault == nil {
-		return nil
-	}
-	return first.fault
+	return nil
 }
 
 // frameSlot reports an access to a place of the stack that the compiler has chosen, by

@@ -11,6 +11,7 @@ type Fault struct {
 	Instruction string // as llvm-objdump writes it; empty when there is none
 	Target      string
 	PC          uint64 // relative to the code object
+	Other       uint64 // of a race: where the other access is; else 0
 	Group       Dim3
 	Wave        int // within the work-group
 	Lane        int // -1 when the whole wave is meant

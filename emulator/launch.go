@@ -27,13 +27,12 @@ type Options struct {
 	Deterministic bool   // one worker; work-groups and waves take turns by Seed
 	Seed          uint64
 	Check         Check  // what to look for beside
+	Findings      int    // how many findings of CheckRace and CheckInit are listed; 0: the first ends the launch
 	Count         bool   // fill all Counters
 	Trace         *Trace // the wave that is followed; nil: none
+	Shared        bool   // others change memory meanwhile: that all waves wait does not end the launch
 	StackSize     uint32 // private bytes of a work-item where the kernel does not say how many; 0: 16 KiB
 	Items         Dim3   // work-items of the grid where the last work-groups are not full; 0: all are
-	// Others change the device's memory while the kernel runs: that all of its waves wait
-	// does not end the launch.
-	Shared bool
 
 	// What kernels print goes to Output, what they print of failed assertions to
 	// ErrorOutput; where that is nil to Output as well. Nil drops it. One write
@@ -79,7 +78,7 @@ var ErrBudget = errors.New("the budget of instructions is used up")
 
 // Launch runs a kernel: grid in work-groups, block in work-items, the values of
 // the explicit arguments in order, each as the bytes of its type. It returns
-// when all work-items have ended; the error is a *Fault, ErrBudget, that of the
+// when all work-items have ended; the error is a *Fault, *Findings, ErrBudget, that of the
 // context, or says what is wrong with the arguments.
 func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, args [][]byte, opts Options) (Counters, error) {
 	k, ok := m.obj.Kernel(kernel)
@@ -108,13 +107,16 @@ func (m *Module) Launch(ctx context.Context, kernel string, grid, block Dim3, ar
 		})
 	}
 	wg.Wait()
-	if err := l.watch.doubtful(); err != nil {
+	if err := l.watch.doubtful(opts.Findings); err != nil {
 		l.fail(err)
 	}
 	if l.printf != nil {
 		if err := l.host.printBuffered(l.printf, m.obj.Metadata.Printf); err != nil {
 			l.fail(fmt.Errorf("kernel %s: %w", kernel, err))
 		}
+	}
+	if k := l.watch; k != nil && len(k.findings.List) > 0 {
+		l.err = errors.Join(l.err, &k.findings)
 	}
 	return l.total, l.err
 }

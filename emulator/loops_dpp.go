@@ -13,7 +13,7 @@ type exchange struct {
 }
 
 func exchangeOf(inst *isa.Inst) (x exchange) {
-	source := func(int) int { return -1 }
+	var source func(l int) int
 	switch {
 	case inst.IsDPP8():
 		sel := inst.DPP8()

@@ -26,8 +26,10 @@ type watcher struct {
 	pages  map[uint64]*page
 	stamp  uint32 // of an instruction
 
-	doubts map[doubted]doubt
-	number int // of doubts, ever
+	doubts   map[doubted]doubt
+	number   int // of doubts, ever
+	findings Findings
+	known    map[[2]int32]bool // instructions that are among them, two by two
 }
 
 // clockView says up to which step of which wave somebody knows.
@@ -210,8 +212,10 @@ func (k *watcher) synced(w *wave, t *touch) *map[uint64]clockView {
 // word looks at one word of an access, and remembers it.
 func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask uint8, id int32, c *clockVector) {
 	if k.checks&CheckInit != 0 && !k.written(w, n, t, at, mask) && !(t.space == inPrivate && frameSlot(i.inst)) {
-		w.failLane(i, t.lane, "%s of %d %sbytes at 0x%x: nobody has written there", n.kind, t.bytes, t.space, t.addr)
-		return
+		k.report(w, k.finding(w, i, t, nil, "%s of %d %sbytes at 0x%x%s: nobody has written there", n.kind, t.bytes, t.space, t.addr, t.within()))
+		if w.state != running {
+			return
+		}
 	}
 	if k.checks&CheckRace == 0 || t.space == inPrivate || t.space == inGlobal && (t.region.quiet || t.region.heap) {
 		return
@@ -228,23 +232,26 @@ func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask ui
 	k.clear(n, i, doubted{x, id})
 	switch {
 	case unordered(&x.write):
-		k.race(w, i, n, t, &x.write, stores)
-		if x.write.atomic && n.kind == loads {
-			k.keep(w, doubted{x, id})
+		f := k.race(w, i, n, t, &x.write, stores)
+		if x.write.atomic && n.kind == loads && k.keep(f, doubted{x, id}) {
+			break
 		}
+		k.report(w, f)
 	case n.kind == loads:
 	case n.kind == stores && at == t.addr&^3 && x.write.stamp == k.stamp && x.write.bytes&mask != 0 && x.write.value != m.value:
-		w.failLane(i, t.lane, "race: lane %d of the same instruction stores another value at %saddress 0x%x", x.write.lane, t.space, t.addr)
+		k.report(w, k.finding(w, i, t, &x.write, "race: lane %d of the same instruction stores another value at %saddress 0x%x%s", x.write.lane, t.space, t.addr, t.within()))
 	case !x.reads[0].atomic && unordered(&x.reads[0]):
-		k.race(w, i, n, t, &x.reads[0], loads)
-		if n.kind == updates {
-			k.keep(w, doubted{x, x.reads[0].wave})
+		f := k.race(w, i, n, t, &x.reads[0], loads)
+		if n.kind == updates && k.keep(f, doubted{x, x.reads[0].wave}) {
+			break
 		}
+		k.report(w, f)
 	case !x.reads[1].atomic && unordered(&x.reads[1]):
-		k.race(w, i, n, t, &x.reads[1], loads)
-		if n.kind == updates {
-			k.keep(w, doubted{x, x.reads[1].wave})
+		f := k.race(w, i, n, t, &x.reads[1], loads)
+		if n.kind == updates && k.keep(f, doubted{x, x.reads[1].wave}) {
+			break
 		}
+		k.report(w, f)
 	}
 	switch {
 	case n.kind != loads:
@@ -256,8 +263,8 @@ func (k *watcher) word(w *wave, i *instr, n *notes, t *touch, at uint64, mask ui
 	}
 }
 
-// race reports an access and the earlier one that nothing orders with it.
-func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind) {
+// race is the finding of an access and the earlier one that nothing orders with it.
+func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind) finding {
 	l := w.group.launch
 	inst := l.program.code[o.pc].inst
 	group := uint64(o.wave) / uint64(k.waves)
@@ -269,8 +276,8 @@ func (k *watcher) race(w *wave, i *instr, n *notes, t *touch, o *mark, what kind
 	if o.atomic && what == stores {
 		what = updates
 	}
-	w.failLane(i, t.lane, "race: nothing orders this %s of %d bytes at %saddress 0x%x with the %s at 0x%x: %s (work-group %d,%d,%d, wave %d,%s)",
-		n.kind, t.bytes, t.space, t.addr, what, l.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
+	return k.finding(w, i, t, o, "race: nothing orders this %s of %d bytes at %saddress 0x%x%s with the %s at 0x%x: %s (work-group %d,%d,%d, wave %d,%s)",
+		n.kind, t.bytes, t.space, t.addr, t.within(), what, l.program.base+uint64(o.pc)*4, inst, group%x, group/x%y, group/x/y, int(o.wave)%k.waves, strings.TrimSuffix(lane, ","))
 }
 
 // written tells whether a word may be read, and remembers that it is written.

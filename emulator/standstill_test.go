@@ -71,15 +71,15 @@ func TestWaitingGrids(t *testing.T) {
 func TestStandstill(t *testing.T) {
 	for _, on := range []struct{ arch, opt string }{{"gfx942", "-O3"}, {"gfx1100", "-O0"}} {
 		m := loadHIP(t, on.arch, on.opt, gridSource)
-		launch := func(kernel string, groups uint32, opts Options) (error, Pointer, []byte) {
+		launch := func(kernel string, groups uint32, opts Options) ([]byte, error) {
 			pc, _ := alloc(t, m, 64)
 			p, mem := alloc(t, m, 4*128*uint64(groups))
 			_, err := m.Launch(t.Context(), kernel, Dim3{groups, 1, 1}, Dim3{128, 1, 1}, [][]byte{u64arg(uint64(pc)), u64arg(uint64(p)), u32arg(groups)}, opts)
-			return err, pc, mem
+			return mem, err
 		}
 		for _, kernel := range []string{"nobody", "locked", "local"} {
 			for _, opts := range []Options{{Workers: 1}, {Workers: 3}, {Deterministic: true, Seed: 9, Check: CheckWait}} {
-				err, _, mem := launch(kernel, 5, opts)
+				mem, err := launch(kernel, 5, opts)
 				var f *Fault
 				if !errors.As(err, &f) || !strings.Contains(f.Reason, "waits in a loop for a change at ") || !strings.Contains(f.Reason, "nothing will change") || f.Instruction == "" {
 					t.Fatalf("%s %s, %s, %+v: %v", on.arch, on.opt, kernel, opts, err)
@@ -97,7 +97,7 @@ func TestStandstill(t *testing.T) {
 			}
 		}
 		// One after the other, the last first: nobody waits for ever.
-		if err, _, mem := launch("turn", 400, Options{Budget: 200e6}); err != nil || mem[4*399] != (399+7)&255 {
+		if mem, err := launch("turn", 400, Options{Budget: 200e6}); err != nil || mem[4*399] != (399+7)&255 {
 			t.Errorf("%s %s: work-groups in turn: %v", on.arch, on.opt, err)
 		}
 		// What changes in local and private memory alone is a change; a work-group on
@@ -105,7 +105,7 @@ func TestStandstill(t *testing.T) {
 		for _, kernel := range []string{"counts", "late"} {
 			for _, opts := range []Options{{Workers: 1}, {Workers: 3}} {
 				opts.Budget = 100e6
-				err, _, mem := launch(kernel, 6, opts)
+				mem, err := launch(kernel, 6, opts)
 				for i := 0; err == nil && i < len(mem); i += 4 {
 					if mem[i] != 1 {
 						err = errors.New("some work-item has not run")
@@ -117,7 +117,7 @@ func TestStandstill(t *testing.T) {
 			}
 		}
 		// Each changes what all see: nobody stands still, whatever the registers say.
-		if err, _, _ := launch("swapped", 3, Options{Budget: 3e6}); !errors.Is(err, ErrBudget) {
+		if _, err := launch("swapped", 3, Options{Budget: 3e6}); !errors.Is(err, ErrBudget) {
 			t.Errorf("%s %s: work-groups that write in turn: %v", on.arch, on.opt, err)
 		}
 	}
@@ -155,5 +155,28 @@ KERNEL clock(u32 *p) {
 	p, mem := alloc(t, m, 4)
 	if _, err := m.Launch(t.Context(), "clock", Dim3{1, 1, 1}, Dim3{1, 1, 1}, [][]byte{u64arg(uint64(p))}, Options{Deterministic: true, Budget: 1e6}); err != nil || mem[0] != 5 {
 		t.Error(mem, err)
+	}
+}
+
+// All workers must have looked since the last change, or have left.
+func TestAllStandStill(t *testing.T) {
+	s := newStandstill(3)
+	v := s.version.Load()
+	if s.say(0, v) || s.say(1, v) {
+		t.Error("one worker has said nothing")
+	}
+	s.changed()
+	if s.say(2, v) {
+		t.Error("something has changed since")
+	}
+	v = s.version.Load()
+	if s.say(2, v) || s.say(1, v) {
+		t.Error("the first has looked before the change")
+	}
+	if s.say(0, workerLeft) {
+		t.Error("it has left")
+	}
+	if !s.say(1, v) {
+		t.Error("all have looked, or left")
 	}
 }

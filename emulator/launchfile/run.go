@@ -31,17 +31,18 @@ type Report struct {
 
 // Result is that of one launch.
 type Result struct {
-	Kernel   string            `json:"kernel"`    // as in the source
-	Symbol   string            `json:"symbol"`    // mangled
-	Grid     [3]uint32         `json:"grid"`      // in work-groups
-	Block    [3]uint32         `json:"block"`     // in work-items
-	LDS      uint32            `json:"lds_bytes"` // dynamic
-	Counters emulator.Counters `json:"counters"`
-	Seconds  float64           `json:"seconds"`
-	Buffers  []Buffer          `json:"buffers"`
-	Error    string            `json:"error,omitempty"`
-	Fault    *emulator.Fault   `json:"fault,omitempty"`
-	OK       bool              `json:"ok"`
+	Kernel   string             `json:"kernel"`    // as in the source
+	Symbol   string             `json:"symbol"`    // mangled
+	Grid     [3]uint32          `json:"grid"`      // in work-groups
+	Block    [3]uint32          `json:"block"`     // in work-items
+	LDS      uint32             `json:"lds_bytes"` // dynamic
+	Counters emulator.Counters  `json:"counters"`
+	Seconds  float64            `json:"seconds"`
+	Buffers  []Buffer           `json:"buffers"`
+	Error    string             `json:"error,omitempty"`
+	Fault    *emulator.Fault    `json:"fault,omitempty"`
+	Findings *emulator.Findings `json:"findings,omitempty"` // of -check; Fault is the first
+	OK       bool               `json:"ok"`
 }
 
 // Buffer is one buffer after a launch.
@@ -136,6 +137,7 @@ func (b *Bound) run(ctx context.Context, dev *emulator.Device, mod *emulator.Mod
 			return nil, context.Cause(ctx)
 		}
 		errors.As(err, &res.Fault)
+		errors.As(err, &res.Findings)
 		res.Error, res.OK = err.Error(), false
 		return res, nil
 	}

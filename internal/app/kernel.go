@@ -83,12 +83,17 @@ type kernelReport struct {
 	*launchfile.Report
 	// Places are the source of the instruction that ended a launch, its own line
 	// first.
-	Places []lines.Place  `json:"places,omitempty"`
+	Places []lines.Place `json:"places,omitempty"`
+	// Other are the source of the access that a race is with.
+	Other  []lines.Place  `json:"other,omitempty"`
 	Trace  []*kernelTrace `json:"trace,omitempty"`
 	NotRun []string       `json:"not_run,omitempty"` // the kernels of the launches behind one that ended before its time
 
 	source *sourceLines // for the trace
 }
+
+// findings are how many -check lists of a launch.
+const findings = 10
 
 // gpuRun is what came of the launches on one GPU: a report, or what kept them from
 // being run.
@@ -145,7 +150,7 @@ func (a *App) KernelRun(ctx context.Context, o KernelRunOptions) error {
 	if err != nil {
 		return exit.With(exit.Config, err)
 	}
-	opts := emulator.Options{Budget: int64(o.Budget), Check: check, Count: o.Counters, Output: a.Out, ErrorOutput: a.Err}
+	opts := emulator.Options{Budget: int64(o.Budget), Check: check, Findings: findings, Count: o.Counters, Output: a.Out, ErrorOutput: a.Err}
 	if o.Format == "json" {
 		opts.Output = a.Err // standard output is the report alone
 	}
@@ -276,6 +281,9 @@ func (a *App) runOn(ctx context.Context, o KernelRunOptions, launch string, file
 	out := &kernelReport{File: o.File, Launch: launch, Report: report, Trace: follow.finished()}
 	if last := report.Launches[len(report.Launches)-1]; last.Fault != nil {
 		out.Places = a.places(mod.Object(), last.Fault.PC)
+		if last.Fault.Other != 0 {
+			out.Other = a.places(mod.Object(), last.Fault.Other)
+		}
 	}
 	for _, b := range plan.Launches[len(report.Launches):] {
 		out.NotRun = append(out.NotRun, b.Signature.Full)

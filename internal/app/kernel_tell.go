@@ -6,6 +6,7 @@ import (
 
 	"github.com/stonemason-hip/stonemason/emulator"
 	"github.com/stonemason-hip/stonemason/emulator/launchfile"
+	"github.com/stonemason-hip/stonemason/emulator/lines"
 	"github.com/stonemason-hip/stonemason/internal/ui"
 )
 
@@ -47,18 +48,14 @@ func (a *App) tellKernels(r kernelReport, quiet bool) error {
 			a.tellTrace(followed, r.source)
 		}
 		if l.Error != "" {
-			fmt.Fprintf(a.Out, "  ended: %s\n", l.Error)
-			for i, p := range r.Places {
-				words := "at"
-				if i > 0 {
-					words = "called at"
-				}
-				fmt.Fprintf(a.Out, "    %s %s", words, p)
-				if p.Function != "" {
-					fmt.Fprintf(a.Out, " in %s", p.Function)
-				}
-				fmt.Fprintln(a.Out)
+			ended := l.Error
+			if l.Findings != nil {
+				ended = l.Fault.Error()
 			}
+			fmt.Fprintf(a.Out, "  ended: %s\n", ended)
+			a.tellPlaces("at", r.Places)
+			a.tellPlaces("the other access at", r.Other)
+			a.tellFindings(l.Findings)
 		}
 	}
 	if n := len(r.NotRun); n > 0 {
@@ -77,6 +74,31 @@ func (a *App) tellKernels(r kernelReport, quiet bool) error {
 		fmt.Fprintf(a.Out, "%s%s; nothing was compared: say expect: of a buffer (docs/kernels.md)\n", head, plural(len(r.Launches), "launch", "launches"))
 	}
 	return nil
+}
+
+// tellPlaces prints where an instruction is from, and who called that.
+func (a *App) tellPlaces(words string, places []lines.Place) {
+	for i, p := range places {
+		if i > 0 {
+			words = "called at"
+		}
+		fmt.Fprintf(a.Out, "    %s %s", words, p)
+		if p.Function != "" {
+			fmt.Fprintf(a.Out, " in %s", p.Function)
+		}
+		fmt.Fprintln(a.Out)
+	}
+}
+
+// tellFindings prints what a checked launch has found beside the first.
+func (a *App) tellFindings(f *emulator.Findings) {
+	if f == nil {
+		return
+	}
+	for _, one := range f.List[1:] {
+		fmt.Fprintf(a.Out, "  found: %s\n", one)
+	}
+	fmt.Fprintf(a.Out, "  %s\n", f.Sum())
 }
 
 func (a *App) tellCounters(c emulator.Counters) {
