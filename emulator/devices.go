@@ -37,8 +37,11 @@ func Processors() ([]string, error) {
 	return slices.DeleteFunc(all, func(name string) bool { return !runs(name) }), nil
 }
 
-// runs reports a processor that there can be a device of: not code for several.
-func runs(processor string) bool { return !strings.HasSuffix(processor, "-generic") }
+// runs reports a processor that there can be a device of. There is none of code for
+// several, and of gfx1250 and gfx1251 the instructions are decoded alone.
+func runs(processor string) bool {
+	return !strings.HasSuffix(processor, "-generic") && !strings.HasPrefix(processor, "gfx125")
+}
 
 // decodersOf returns the decoders of a processor for waves of 64 lanes, and of 32
 // where it has them.
@@ -49,7 +52,7 @@ func decodersOf(processor string) (wide, narrow *isa.Decoder, err error) {
 	}
 	switch {
 	case slices.Contains(all, processor):
-	case !runs(processor):
+	case strings.HasSuffix(processor, "-generic"):
 		return nil, nil, fmt.Errorf("%s is code for several processors, and none itself: name one that it covers", processor)
 	default:
 		return nil, nil, fmt.Errorf("%s is not emulated: what is are %s", processor, strings.Join(all, ", "))

@@ -88,6 +88,10 @@ func TestScalarFloatsOfRDNA3(t *testing.T) {
 			return u32(f(f32(s), f32(t)))
 		}
 	}
+	testRDNA(t, "gfx1200", fill, []rdnaCase{
+		{"s_min_num_f32 s20, %4, %5; v_mov_b32 %0, s20", number(func(a, b float32) float32 { return min(a, b) })},
+		{"s_max_num_f32 s20, %4, %5; v_mov_b32 %0, s20", number(func(a, b float32) float32 { return max(a, b) })},
+	})
 	for _, arch := range []string{"gfx1150", "gfx1153"} {
 		testRDNA(t, arch, fill, []rdnaCase{
 			{"s_min_f32 s20, %4, %5; v_mov_b32 %0, s20", number(func(a, b float32) float32 { return min(a, b) })},

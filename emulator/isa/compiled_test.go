@@ -57,6 +57,15 @@ __global__ void matrix(const float *a, const float *b, v4 *c, v16 *d) {
 }
 `
 
+const tileSource = `
+typedef int i16v __attribute__((ext_vector_type(16))); typedef float f8v __attribute__((ext_vector_type(8)));
+__global__ void tiles(const i16v *a, const i16v *b, f8v *c, int s, int t) {
+  int i = __builtin_amdgcn_workitem_id_x();
+  c[i] = __builtin_amdgcn_wmma_scale_f32_16x16x128_f8f6f4(0, a[i], 1, b[i], 0, c[i], 1, 0, s, 0, 1, t, true, false);
+}
+__global__ void wide(double *d, u64 *p) { d[I] = d[I] * 1.2345678901234 + 3.3; p[I] += 0x123456789abcdefull; }
+`
+
 // What clang compiles decodes to the text that llvm-objdump shows, instruction
 // by instruction.
 func TestCompiledCodeAgreesWithLLVM(t *testing.T) {
@@ -72,7 +81,7 @@ func TestCompiledCodeAgreesWithLLVM(t *testing.T) {
 			continue // LLVM makes the same code for it
 		}
 		waves := []string{""}
-		if strings.HasPrefix(processor, "gfx1") {
+		if strings.HasPrefix(processor, "gfx1") && !strings.HasPrefix(processor, "gfx125") {
 			waves = append(waves, "/64")
 		}
 		for _, wave := range waves {
@@ -83,6 +92,8 @@ func TestCompiledCodeAgreesWithLLVM(t *testing.T) {
 					switch processor {
 					case "gfx908", "gfx90a", "gfx942", "gfx950", "gfx9-4-generic":
 						source += matrixSource
+					case "gfx1250", "gfx1251":
+						source += tileSource
 					}
 					if wave != "" {
 						flags = append(flags, "-mwavefrontsize64")

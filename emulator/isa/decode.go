@@ -96,11 +96,18 @@ func (d *Decoder) Decode(code []byte) (Inst, error) {
 		at += 1 + layout.Find(list[at+1:], c) // the first half may be an instruction by itself
 		inst, err = d.decode(at, c)
 	}
-	if err == nil && inst.Enc == VOPD {
+	if err == nil && (inst.Enc == VOPD || inst.Enc == VOPD3) {
 		var second Inst
 		if second, err = d.decode(at+1, c); err == nil {
 			inst.Size = max(inst.Size, second.Size)
 			inst.Dual = &second
+			number := func(o Operand) bool { return o.Kind == Imm }
+			always := slices.ContainsFunc(inst.Args(), number) && slices.ContainsFunc(second.Args(), number)
+			for k := range second.Args() {
+				if o := &second.Operands[k]; always && o.Kind == Literal {
+					o.Form = FormImm // both have it anyway: it is written as a constant
+				}
+			}
 		}
 	}
 	if err != nil {
@@ -141,8 +148,11 @@ func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 		if inst.Operands[i], err = d.resolve(&inst, e, f, o, c); err != nil {
 			return Inst{}, fmt.Errorf("%s: operand %d: %w", r.mnemonic, i, err)
 		}
-		if inst.Operands[i].Kind == Literal {
+		switch inst.Operands[i].Kind {
+		case Literal:
 			inst.Size = max(inst.Size, e.Size+4)
+		case Literal64:
+			inst.Size = max(inst.Size, e.Size+8)
 		}
 	}
 	switch e.Size {
@@ -155,6 +165,12 @@ func (d *Decoder) decode(at int, c layout.Code) (Inst, error) {
 	}
 	if extra := c.Without(known); extra != (layout.Code{}) {
 		return Inst{}, fmt.Errorf("%s: bits 0x%x%016x must be zero", r.mnemonic, extra.Hi, extra.Lo)
+	}
+	if inst.gfx1250() && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
+		widths := [...]uint8{16, 16, 12, 12, 8} // fp8, bf8, fp6, bf6, fp4
+		if a, b := inst.tileFormats(); int(max(a, b)) < len(widths) {
+			inst.Operands[1].Width, inst.Operands[2].Width = widths[a], widths[b]
+		}
 	}
 	if inst.Enc == MAIScale || inst.Enc == MAIX && strings.HasSuffix(r.mnemonic, "_f8f6f4") {
 		narrow(&inst)
@@ -238,10 +254,19 @@ func (d *Decoder) resolve(i *Inst, e *layout.Encoding, f *layout.Field, o operan
 	switch {
 	case !has('c'):
 		return out, errors.New("a constant where none is allowed")
+	case v == layout.SrcLiteral64 && d.column.family.Literal64:
+		if e.Size != 4 || width != 2 {
+			return out, errors.New("a literal of 64 bits where none is allowed")
+		}
+		out.Kind, out.Value = Literal64, c.Bits(32, 32)
+		return out, nil
 	case width > 2 && (v > 208 && v < ConstHalf || v > ConstInv2Pi):
 		return out, fmt.Errorf("source %d is not as wide as %d registers", v, width)
 	case width > 1 && v == ConstLDSDirect:
 		return out, errors.New("what is read from local memory has 32 bits")
+	case i.gfx1250() && (v == ConstScratchBaseLo || v == ConstScratchBaseHi && width < 2):
+		out.Kind = Const
+		return out, nil
 	case v <= 208, v >= ConstSharedBase && v <= ConstInv2Pi, v >= ConstVCCZ && v <= ConstLDSDirect:
 		out.Kind = Const
 		return out, nil
@@ -313,7 +338,7 @@ func narrow(i *Inst) {
 // check refuses values of modifiers that mean nothing.
 func check(i *Inst) error {
 	switch {
-	case i.Enc == SOP1 && strings.Contains(i.row.mnemonic, "_barrier_") && slices.ContainsFunc(i.Args(), func(o Operand) bool { return o.Kind == Literal }):
+	case i.Enc == SOP1 && strings.Contains(i.row.mnemonic, "_barrier") && slices.ContainsFunc(i.Args(), func(o Operand) bool { return o.Kind == Literal }):
 		return errors.New("a barrier's number is no literal")
 	case i.Generation() == 12:
 		return check12(i)
@@ -345,6 +370,12 @@ func check12(i *Inst) error {
 		return errors.New("a length of more than 31")
 	case i.Enc == SMEM && (strings.HasPrefix(name, "s_buffer_") || name == "s_atc_probe_buffer") && i.Offset() < 0:
 		return errors.New("a negative offset into a buffer")
+	case (i.Enc == WMMAScale || i.loadsScales()) && i.bits(50, 9) != 1<<8:
+		return errors.New("a third source for the scales")
+	case i.loadsScales(), strings.HasSuffix(name, "_f8f6f4"):
+	case i.Enc == WMMAScale && (i.bits(123, 2) != 3 || i.bits(78, 1) != 1), i.tile() && i.Enc != WMMAScale && i.bits(59, 2) != 3:
+		return errors.New("OP_SEL_HI must be set")
+	case i.tile():
 	case i.packed() && (strings.Contains(name, "mma") || strings.HasPrefix(name, "v_dot4_f32_")) && (i.bits(59, 2) != 3 || i.bits(14, 1) != 1):
 		return errors.New("OP_SEL_HI must be set")
 	}

@@ -3,9 +3,8 @@
 //
 // What there is to know of each opcode lies in table.txt, which the command in
 // gen learns from LLVM's disassembler: at run time no LLVM is needed. The tables
-// cover compute on GFX9 (gfx900, gfx906, gfx908, gfx90a, gfx942, gfx950), RDNA 2
-// (gfx1030), RDNA 3 (gfx1100) and RDNA 4 (gfx1201); instructions of graphics alone
-// (VINTRP, MIMG, MTBUF, EXP, LDSDIR) are not in them.
+// cover compute on all processors from GFX9 to RDNA 4, and gfx1250 and gfx1251;
+// instructions of graphics alone (VINTRP, MIMG, MTBUF, EXP, LDSDIR) are not in them.
 //
 // A family of processors has a layout of its own; formats that do the same have
 // the same Encoding, and the methods of Inst read the modifiers from wherever the

@@ -16,14 +16,15 @@ type Kind uint8
 
 // The kinds of operands.
 const (
-	None    Kind = iota
-	SGPR         // Value is the number of the first scalar register, special ones included
-	VGPR         // Value is the number of the first vector register
-	AGPR         // Value is the number of the first accumulation register
-	Const        // an inline constant or a read-only scalar: Value is its encoding, 128..254
-	Literal      // Value is the 32 bits behind the instruction
-	Imm          // Value is a number of the instruction
-	Off          // no address
+	None      Kind = iota
+	SGPR           // Value is the number of the first scalar register, special ones included
+	VGPR           // Value is the number of the first vector register
+	AGPR           // Value is the number of the first accumulation register
+	Const          // an inline constant or a read-only scalar: Value is its encoding, 128..254
+	Literal        // Value is the 32 bits behind the instruction
+	Literal64      // the 64 bits behind the first four bytes; Value is the lower 32
+	Imm            // Value is a number of the instruction
+	Off            // no address
 )
 
 // Numbers of scalar registers with a meaning.
@@ -39,19 +40,21 @@ const (
 
 // Encodings of constants that stand for something of the wave.
 const (
-	ConstZero         = 128 // 128..192: 0..64
-	ConstMinusOne     = 193 // 193..208: -1..-16
-	ConstSharedBase   = 235
-	ConstSharedLimit  = 236
-	ConstPrivateBase  = 237
-	ConstPrivateLimit = 238
-	ConstPopsExiting  = 239
-	ConstHalf         = 240 // 240..247: ±0.5, ±1, ±2, ±4
-	ConstInv2Pi       = 248
-	ConstVCCZ         = 251
-	ConstExecZ        = 252
-	ConstSCC          = 253
-	ConstLDSDirect    = 254
+	ConstZero          = 128 // 128..192: 0..64
+	ConstMinusOne      = 193 // 193..208: -1..-16
+	ConstScratchBaseLo = 230 // on gfx1250
+	ConstScratchBaseHi = 231
+	ConstSharedBase    = 235
+	ConstSharedLimit   = 236
+	ConstPrivateBase   = 237
+	ConstPrivateLimit  = 238
+	ConstPopsExiting   = 239
+	ConstHalf          = 240 // 240..247: ±0.5, ±1, ±2, ±4
+	ConstInv2Pi        = 248
+	ConstVCCZ          = 251
+	ConstExecZ         = 252
+	ConstSCC           = 253
+	ConstLDSDirect     = 254
 )
 
 // Role says which field of the encoding an operand comes from, for modifiers
@@ -103,6 +106,8 @@ const (
 	FormDepCtr   Form = 'c'
 	FormDelay    Form = 'y'
 	FormUnsaid   Form = 'u' // not written, but there
+	FormWide     Form = 'k' // the 64 bits behind the first four bytes
+	FormBits     Form = 'o' // 32 bits that are no number: in hexadecimal, unless small
 )
 
 // Operand is one operand of an instruction, resolved.
@@ -192,6 +197,10 @@ const (
 	VOP3DPP8
 	VOP3PDPP
 	VOP3PDPP8
+
+	// From gfx1250 on: two operations of three sources each, and matrices with scales.
+	VOPD3
+	WMMAScale
 )
 
 // encodings says what the layout calls the formats.
@@ -199,9 +208,10 @@ var encodings = sync.OnceValue(func() map[string]Encoding {
 	return map[string]Encoding{
 		"sop1": SOP1, "sopc": SOPC, "sopp": SOPP, "sopk": SOPK, "sop2": SOP2,
 		"sdwa1": SDWA1, "sdwac": SDWAC, "sdwa2": SDWA2, "dpp1": DPP1, "dppc": DPPC, "dpp2": DPP2,
-		"vop1": VOP1, "vopc": VOPC, "vop2": VOP2, "mai": MAI, "maix": MAIX, "maiscale": MAIScale, "vop3p": VOP3P, "vop3": VOP3,
+		"vop1": VOP1, "vopc": VOPC, "vop2": VOP2, "vop2k64": VOP2, "mai": MAI, "maix": MAIX, "maiscale": MAIScale, "vop3p": VOP3P, "vop3": VOP3,
 		"smem": SMEM, "ds": DS, "flat": FLAT, "mubuf": MUBUF,
 		"dpp8_1": DPP81, "dpp8_c": DPP8C, "dpp8_2": DPP82, "vopdx": VOPD, "vopdy": VOPD,
+		"vopd3x": VOPD3, "vopd3y": VOPD3, "wmmascale": WMMAScale, "wmmascale16": WMMAScale,
 		"vop3dpp": VOP3DPP, "vop3dpp8": VOP3DPP8, "vop3pdpp": VOP3PDPP, "vop3pdpp8": VOP3PDPP8,
 	}
 })
@@ -257,6 +267,10 @@ func (i *Inst) Neg() uint32 {
 	switch {
 	case i.wide() && !i.bitop(), i.packed():
 		return i.mod(61, 3)
+	case i.Enc == VOPD3 && i.Dual != nil:
+		return i.mod(41, 3)
+	case i.Enc == VOPD3:
+		return i.mod(44, 3)
 	case i.IsSDWA():
 		return i.mod(52, 1) | i.mod(60, 1)<<1
 	case i.IsDPP():
@@ -280,11 +294,21 @@ func (i *Inst) mix() bool {
 }
 
 // bitop reports the instructions whose modifiers are a truth table.
-func (i *Inst) bitop() bool { return strings.HasPrefix(i.row.mnemonic, "v_bitop3_") }
+func (i *Inst) bitop() bool {
+	return strings.HasPrefix(i.row.mnemonic, "v_bitop3_") || i.row.mnemonic == "v_dual_bitop2_b32"
+}
 
 // BitOp returns the truth table of v_bitop3: bit n is the result where n is made
 // of the bits of src0 (4), src1 (2) and src2 (1).
-func (i *Inst) BitOp() uint32 { return i.bits(61, 3) | i.bits(8, 3)<<3 | i.bits(59, 2)<<6 }
+func (i *Inst) BitOp() uint32 {
+	switch {
+	case i.Enc == VOPD3 && i.Dual != nil:
+		return i.bits(56, 8)
+	case i.Enc == VOPD3:
+		return i.bits(80, 8)
+	}
+	return i.bits(61, 3) | i.bits(8, 3)<<3 | i.bits(59, 2)<<6
+}
 
 // Clamp reports that the result is clamped.
 func (i *Inst) Clamp() bool {

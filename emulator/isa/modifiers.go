@@ -13,6 +13,7 @@ const (
 	likeGFX90A  traits = 1 << iota // CDNA 2 on
 	likeGFX940                     // CDNA 3 on
 	likeGFX1010                    // RDNA before RDNA 2
+	likeGFX1250
 )
 
 func traitsOf(processor string) traits {
@@ -23,6 +24,8 @@ func traitsOf(processor string) traits {
 		return likeGFX90A | likeGFX940
 	case "gfx1010", "gfx1011":
 		return likeGFX1010
+	case "gfx1250", "gfx1251":
+		return likeGFX1250
 	}
 	return 0
 }
@@ -32,20 +35,24 @@ func (i *Inst) gfx940() bool { return i.traits&likeGFX940 != 0 }
 
 func (i *Inst) gfx1010() bool { return i.traits&likeGFX1010 != 0 }
 
+func (i *Inst) gfx1250() bool { return i.traits&likeGFX1250 != 0 }
+
 func (i *Inst) modifiers(b *strings.Builder) {
 	switch i.Enc {
+	case VOPD3:
+		i.truth(b)
 	case VOP3, VOP3DPP, VOP3DPP8:
-		if i.bitop() && i.BitOp() != 0 {
-			if n := i.BitOp(); n <= 10 {
-				fmt.Fprintf(b, " bitop3:%d", n)
-			} else {
-				fmt.Fprintf(b, " bitop3:0x%x", n)
-			}
-		}
+		i.truth(b)
 		i.opSel(b)
 		i.clampOMod(b)
 		i.lanesText(b)
+	case WMMAScale:
+		i.tileText(b)
 	case VOP3P, VOP3PDPP, VOP3PDPP8:
+		if i.tile() {
+			i.tileText(b)
+			return
+		}
 		i.packedText(b)
 		i.lanesText(b)
 	case MAI, MAIX:
@@ -81,6 +88,17 @@ func (i *Inst) modifiers(b *strings.Builder) {
 		}
 	case MUBUF:
 		i.mubuf(b)
+	}
+}
+
+// truth writes a truth table.
+func (i *Inst) truth(b *strings.Builder) {
+	switch n := i.BitOp(); {
+	case !i.bitop() || n == 0:
+	case n <= 10:
+		fmt.Fprintf(b, " bitop3:%d", n)
+	default:
+		fmt.Fprintf(b, " bitop3:0x%x", n)
 	}
 }
 
@@ -125,6 +143,9 @@ func (i *Inst) opSel(b *strings.Builder) {
 		if sel&1 != 0 {
 			b.WriteString(" fi:1")
 		}
+		return
+	}
+	if i.gfx1250() && i.opSel1250(b, sel) {
 		return
 	}
 	if name := i.Name(); i.Generation() == 12 && byteSelected(name) {
@@ -476,7 +497,7 @@ func (i *Inst) temporal(b *strings.Builder, th, scope uint) {
 		b.WriteString(" th:TH_ATOMIC_" + atomicHint(hint, where))
 	default:
 		kind := "LOAD"
-		if strings.Contains(name, "_store_") {
+		if strings.Contains(name, "_store_") || name == "tensor_save" || name == "tensor_stop" {
 			kind = "STORE"
 		}
 		names := [8]string{"", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT", "NT_WB"}

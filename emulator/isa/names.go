@@ -104,13 +104,17 @@ func (i *Inst) hwreg(v uint32) string {
 
 func (i *Inst) hwregNames() map[uint32]string {
 	if i.Generation() == 12 {
-		return map[uint32]string{
+		names := map[uint32]string{
 			1: "WAVE_MODE", 2: "WAVE_STATUS", 4: "WAVE_STATE_PRIV", 5: "WAVE_GPR_ALLOC", 6: "WAVE_LDS_ALLOC", 7: "IB_STS",
 			10: "PERF_SNAPSHOT_DATA", 11: "PERF_SNAPSHOT_PC_LO", 12: "PERF_SNAPSHOT_PC_HI", 15: "PERF_SNAPSHOT_DATA1",
 			16: "PERF_SNAPSHOT_DATA2", 17: "WAVE_EXCP_FLAG_PRIV", 18: "WAVE_EXCP_FLAG_USER", 19: "WAVE_TRAP_CTRL",
 			20: "WAVE_SCRATCH_BASE_LO", 21: "WAVE_SCRATCH_BASE_HI", 23: "WAVE_HW_ID1", 24: "WAVE_HW_ID2", 26: "WAVE_SCHED_MODE",
 			29: "SHADER_CYCLES_LO", 30: "SHADER_CYCLES_HI", 31: "WAVE_DVGPR_ALLOC_LO", 32: "WAVE_DVGPR_ALLOC_HI",
 		}
+		if i.gfx1250() {
+			names[28], names[33], names[34] = "IB_STS2", "XNACK_STATE_PRIV", "XNACK_MASK"
+		}
+		return names
 	}
 	names := map[uint32]string{1: "MODE", 2: "STATUS", 3: "TRAPSTS", 5: "GPR_ALLOC", 6: "LDS_ALLOC", 7: "IB_STS", 15: "SH_MEM_BASES"}
 	add := func(more map[uint32]string) {
@@ -190,6 +194,9 @@ func (i *Inst) newMessage(v uint32) string {
 		names[5], names[6] = "STALL_WAVE_GEN", "HALT_WAVES"
 	} else {
 		names[135] = "RTN_GET_SE_AID_ID"
+	}
+	if i.gfx1250() {
+		names[10], names[136] = "SAVEWAVE_HAS_TDM", "RTN_GET_CLUSTER_BARRIER_STATE"
 	}
 	switch name := names[v&255]; {
 	case name != "":

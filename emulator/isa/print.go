@@ -23,7 +23,11 @@ func (i *Inst) String() string {
 		sep = ", "
 		i.operand(&b, n, o)
 	}
+	before := b.Len()
 	i.modifiers(&b)
+	if i.row.mnemonic == "tensor_stop" && b.Len() > before {
+		return strings.Replace(b.String(), " ", "  ", 1) // as if there were operands
+	}
 	if i.Dual != nil {
 		b.WriteString(" :: " + i.Dual.String())
 	}
@@ -53,7 +57,7 @@ func (i *Inst) operand(b *strings.Builder, n int, o Operand) {
 	if abs {
 		text = "|" + text + "|"
 	}
-	switch constant := o.Kind == Literal && !strings.HasPrefix(text, "lit(") || o.Kind == Const && (o.Value < ConstSharedBase || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
+	switch constant := o.Kind == Literal && !strings.HasPrefix(text, "lit(") || o.Kind == Const && (o.Value < ConstScratchBaseLo || o.Value >= ConstHalf && o.Value <= ConstInv2Pi); {
 	case neg && constant && !abs:
 		text = "neg(" + text + ")"
 	case neg:
@@ -74,6 +78,8 @@ func (i *Inst) text(o Operand) string {
 		return constant(o)
 	case Literal:
 		return literal(o)
+	case Literal64:
+		return i.literal64(o.Form, false)
 	case Off:
 		return "off"
 	}
@@ -119,8 +125,12 @@ func constant(o Operand) string {
 		return strconv.Itoa(int(v) - ConstZero)
 	case v <= 208:
 		return strconv.Itoa(ConstMinusOne - 1 - int(v))
+	case v < ConstSharedBase:
+		return [...]string{"src_flat_scratch_base_lo", "src_flat_scratch_base_hi"}[v-ConstScratchBaseLo]
 	case v < ConstHalf:
 		return [...]string{"src_shared_base", "src_shared_limit", "src_private_base", "src_private_limit", "src_pops_exiting_wave_id"}[v-ConstSharedBase]
+	case v <= ConstInv2Pi && o.Form == FormBits:
+		return [...]string{"0x3f000000", "0xbf000000", "0x3f800000", "0xbf800000", "0x40000000", "0xc0000000", "0x40800000", "0xc0800000", "0x3e22f983"}[v-ConstHalf]
 	case v <= ConstInv2Pi && o.Form == FormB16:
 		return [...]string{"0x3800", "0xb800", "0x3c00", "0xbc00", "0x4000", "0xc000", "0x4400", "0xc400", "0x3118"}[v-ConstHalf]
 	case v < ConstInv2Pi:
@@ -162,11 +172,40 @@ func literal(o Operand) string {
 		inline = v <= 64
 	case FormB32:
 		inline = small(int32(v)) || single(v)
+	case FormImm:
+		return immediate(v)
+	case FormBits:
+		if small(int32(v)) {
+			return strconv.Itoa(int(int32(v)))
+		}
 	}
 	if inline {
 		return fmt.Sprintf("lit(0x%x)", v)
 	}
 	return fmt.Sprintf("0x%x", shown)
+}
+
+// literal64 writes the 64 bits behind the first four bytes, by their name as an
+// inline constant where one could be. What a literal of 32 bits could say stands in
+// lit64(); of f64 the upper half is enough where the lower is zero.
+func (i *Inst) literal64(form Form, always bool) string {
+	v := i.Word>>32 | i.Tail<<32
+	name, ok := map[uint64]string{0x3fe: "0.5", 0x3ff: "1.0", 0x400: "2.0", 0x401: "4.0"}[v<<1>>53]
+	switch {
+	case v>>32 == 0:
+		return fmt.Sprintf("lit64(0x%x)", v)
+	case !always && int64(v) >= -16 && int64(v) < 0:
+		return strconv.Itoa(int(int64(v)))
+	case !always && ok && v<<12 == 0 && v>>63 != 0:
+		return "-" + name
+	case !always && ok && v<<12 == 0:
+		return name
+	case !always && v == 0x3fc45f306dc9c882:
+		return "0.15915494309189532"
+	case form == FormF64 && uint32(v) == 0:
+		return fmt.Sprintf("0x%x", v>>32)
+	}
+	return fmt.Sprintf("0x%x", v)
 }
 
 // These report whether a value has an inline constant.
@@ -207,6 +246,8 @@ func (i *Inst) number(o Operand) string {
 			return hexSigned(i.Offset())
 		}
 		return fmt.Sprintf("0x%x", v)
+	case FormWide:
+		return i.literal64(FormF64, true)
 	case FormImm:
 		return immediate(v)
 	case FormHWReg:

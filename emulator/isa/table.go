@@ -297,6 +297,9 @@ func parseOperands(e *layout.Encoding, text string) ([]operand, error) {
 		if end < len(rest) {
 			o.form = Form(rest[end])
 		}
+		if name == "k64" {
+			o.form = FormWide
+		}
 		if o.classes == "i" {
 			if form, ok := map[Form]Form{'d': FormDecimal, 'h': FormHWReg, 'w': FormWait}[o.form]; ok {
 				o.form = form

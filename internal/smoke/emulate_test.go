@@ -27,7 +27,7 @@ func TestEmulated(t *testing.T) {
 	} {
 		put(t, filepath.Join(dir, name, name+launchExt), launch)
 	}
-	report, err := Run(t.Context(), Options{Bundle: miniBundle(t), GPUs: gpus(t, "gfx90a:xnack+", "gfx1010", "gfx9-4-generic"), Examples: dir, Flags: noHeaders, Quick: true})
+	report, err := Run(t.Context(), Options{Bundle: miniBundle(t), GPUs: gpus(t, "gfx90a:xnack+", "gfx1250", "gfx9-4-generic"), Examples: dir, Flags: noHeaders, Quick: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestEmulated(t *testing.T) {
 		switch {
 		case row.Example == "mute":
 			state = ""
-		case row.GPU == "gfx1010":
+		case row.GPU == "gfx1250":
 			state, finding = RanUnknown, ""
 		case row.Example == "fine":
 			state = Ran

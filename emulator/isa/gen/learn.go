@@ -284,7 +284,7 @@ func (l *learner) named(e *layout.Encoding, f *found) {
 		f.tokens = []token{{f.text, e.Field("simm16"), "i", 0, "y"}}
 	case strings.HasPrefix(m, "s_sendmsg_rtn"):
 		f.tokens[1] = token{f.tokens[1].text, e.Field("ssrc0"), "i", 0, "m"}
-	case m == "v_dual_cndmask_b32":
+	case m == "v_dual_cndmask_b32" && !strings.HasPrefix(e.Name, "vopd3"):
 		f.tokens = append(f.tokens, token{text: "~vcc", field: -1})
 	}
 }
@@ -325,9 +325,15 @@ func (l *learner) extras(e *layout.Encoding) []layout.Code {
 			return []layout.Code{{}, {Lo: 6 << 40}}
 		}
 	case "vop3p":
-		if l.family.Generation == 12 {
-			return []layout.Code{{}, {Lo: 3<<59 | 1<<14}} // OP_SEL_HI of matrix instructions
+		list := []layout.Code{{}, {Lo: 3<<59 | 1<<14}} // OP_SEL_HI of matrix instructions
+		if l.family.Name == "gfx125" {
+			return append(list, layout.Code{Lo: 1 << 58}) // what loads scales has v0 for a third source
 		}
+		if l.family.Generation == 12 {
+			return list
+		}
+	case "wmmascale", "wmmascale16":
+		return []layout.Code{{Lo: 1 << 58}, {Lo: 1 << 58, Hi: 3<<59 | 1<<14}} // as in vop3p
 	case "ds":
 		gds := map[int]uint64{9: 1 << 16, 10: 1 << 17, 11: 1 << 17}[l.family.Generation]
 		if gds != 0 {
@@ -352,6 +358,9 @@ func (l *learner) values(e *layout.Encoding, f layout.Field, i int, base layout.
 	}
 	switch f.Kind {
 	case layout.VGPR:
+		if strings.HasPrefix(e.Name, "vopd3") && f.Name == "src2" { // the mask of v_dual_cndmask_b32
+			return []value{vector, {24, "v24"}, zero}
+		}
 		return []value{vector, zero}
 	case layout.DstY:
 		return []value{{vector.raw / 2, fmt.Sprintf("v%d", vector.raw+1)}, zero} // the other half's register is even
@@ -376,6 +385,9 @@ func (l *learner) values(e *layout.Encoding, f layout.Field, i int, base layout.
 	case layout.Quad:
 		return []value{{raw: 12, shown: "s48"}, zero}
 	case layout.K:
+		if f.Name == "k64" {
+			return []value{{raw: literal, shown: "0xbf80000012345678"}} // with what follows each probe
+		}
 		return []value{{raw: literal, shown: "0x12345678"}}
 	}
 	switch {
@@ -399,7 +411,7 @@ func words(e *layout.Encoding, probes []probe) [][]uint32 {
 
 func wordsOf(e *layout.Encoding, c layout.Code) []uint32 {
 	n := int(e.Size) / 4
-	if e.Field("k") >= 0 {
+	if e.Field("k") >= 0 || e.Field("k64") >= 0 {
 		n++
 	}
 	return []uint32{uint32(c.Lo), uint32(c.Lo >> 32), uint32(c.Hi), uint32(c.Hi >> 32)}[:n]

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/layout"
 	"github.com/stonemason-hip/stonemason/emulator/isa/internal/oracle"
@@ -22,10 +23,11 @@ import (
 func main() {
 	out := flag.String("o", "table.txt", "file to write")
 	bin := flag.String("llvm", "/usr/lib/llvm-22/bin", "folder of LLVM's tools")
+	only := flag.String("only", strings.Join(processors(), ","), "processors, to try how one is learned")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := generate(ctx, *bin, *out); err != nil {
+	if err := generate(ctx, *bin, *out, strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		stop()
 		os.Exit(1)
@@ -41,20 +43,21 @@ func processors() []string {
 		"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036", "gfx10-3-generic",
 		"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153", "gfx11-generic",
 		"gfx1200", "gfx1201", "gfx12-generic",
+		"gfx1250", "gfx1251",
 	}
 }
 
-func generate(ctx context.Context, bin, out string) error {
+func generate(ctx context.Context, bin, out string, list []string) error {
 	tab := newTable()
 	known := map[string]*column{} // by what they answer
-	for _, processor := range processors() {
+	for _, processor := range list {
 		fam := layout.FamilyOf(processor)
 		if fam < 0 {
 			return fmt.Errorf("%s is of no family", processor)
 		}
 		l := &learner{family: tab.families[fam]}
 		l.narrow = &oracle.Disassembler{MC: filepath.Join(bin, "llvm-mc"), Objdump: filepath.Join(bin, "llvm-objdump"), Target: processor}
-		if l.family.Generation > 9 {
+		if l.family.Wave64 {
 			wide := *l.narrow
 			wide.Wave64 = true
 			l.wide = &wide
@@ -76,10 +79,12 @@ func generate(ctx context.Context, bin, out string) error {
 			tab.bits++
 		}
 		n := 0
+		var wrong []error // of all encodings at once: it takes minutes
 		for e := range l.family.Encodings {
 			got, err := l.learn(ctx, &l.family.Encodings[e])
 			if err != nil {
-				return fmt.Errorf("%s: %s: %w", processor, l.family.Encodings[e].Name, err)
+				wrong = append(wrong, fmt.Errorf("%s: %s: %w", processor, l.family.Encodings[e].Name, err))
+				continue
 			}
 			for _, r := range got.rows {
 				tab.add(fam, e, c.bit, r)
@@ -88,6 +93,9 @@ func generate(ctx context.Context, bin, out string) error {
 				tab.add(fam, e, c.bit+1, r)
 			}
 			n += len(got.rows)
+		}
+		if err := errors.Join(wrong...); err != nil {
+			return err
 		}
 		fmt.Fprintf(os.Stderr, "%s: %d rows\n", processor, n)
 		if n == 0 {

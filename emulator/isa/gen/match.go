@@ -165,7 +165,7 @@ func recognise(e *layout.Encoding, p probe, word string) token {
 				return token{word, i, "t", 1, ""}
 			case class == "a" && v.shown == "v"+strconv.Itoa(first):
 				return token{word, i, "a", width, ""}
-			case class == "s" && field.Name == "vdst" && v.shown == "v"+strconv.Itoa(first):
+			case class == "s" && (field.Name == "vdst" || field.Name == "src2") && v.shown == "v"+strconv.Itoa(first):
 				return token{word, i, "s", width, ""} // a scalar result lies where the vector one would
 			case class != "" && v.shown == class+strconv.Itoa(first):
 				return token{word, i, class, width, ""}

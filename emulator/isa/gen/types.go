@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,7 @@ func (l *learner) learnTypes(ctx context.Context, e *layout.Encoding, list []*fo
 			word := f.word.Without(field.Put(^uint32(0)))
 			asks = append(asks, asked{i, n, len(probes)})
 			probes = append(probes, wordsOf(e, word.Or(field.Put(248))))
-			if e.HasLiteral() && f.size == int(e.Size) && !strings.Contains(f.mnemonic, "_barrier_") { // of barriers, LLVM crashes
+			if e.HasLiteral() && f.size == int(e.Size) && !strings.Contains(f.mnemonic, "_barrier") { // of barriers, LLVM crashes
 				for _, lit := range literals {
 					probe := wordsOf(e, word.Or(field.Put(layout.SrcLiteral)))[:e.Size/4]
 					probes = append(probes, append(probe, lit))
@@ -39,6 +40,7 @@ func (l *learner) learnTypes(ctx context.Context, e *layout.Encoding, list []*fo
 	for i := range types {
 		types[i] = map[int]string{}
 	}
+	var strange []error
 	for i, a := range asks {
 		end := len(answers)
 		if i+1 < len(asks) {
@@ -62,18 +64,18 @@ func (l *learner) learnTypes(ctx context.Context, e *layout.Encoding, list []*fo
 		}
 		letter, err := typeOf(shown)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", f.mnemonic, e.Fields[a.field].Name, err)
+			strange = append(strange, fmt.Errorf("%s: %s: %w", f.mnemonic, e.Fields[a.field].Name, err))
 		}
 		types[a.row][a.field] = letter
 	}
-	return types, nil
+	return types, errors.Join(strange...)
 }
 
 // typeOf names how the constants of an operand are shown, by what is shown for
 // 1/(2π) and, where literals are possible, for those that learnTypes tries.
 //
 //	d 32 bits    h f16    w 16 bits    b bf16    q f64    l 64 bits
-//	p a pair of f16    r a pair of bf16    s twice the same f16    n never shown
+//	p a pair of f16    r a pair of bf16    s twice the same f16    o bits alone    n never shown
 func typeOf(shown []string) (string, error) {
 	if len(shown) == 0 || shown[0] == "-" {
 		return "n", nil
@@ -91,6 +93,7 @@ func typeOf(shown []string) (string, error) {
 		"0.15915494 lit(0x5) 0x3c00 0x3f80 0x3f800000 0x3ff00000 0x12345678":                "s",
 		"0.15915494 lit(0x5) 0x3c00 lit(0x3f80) 0x3f800000 0x3ff00000 0x12345678":           "r",
 		"0.15915494 lit(0x5) 0x3c00 lit(0x3f80) lit(0x3f800000) lit(0x3ff00000) 0x12345678": "b",
+		"0x3e22f983 5 0x3c00 0x3f80 0x3f800000 0x3ff00000 0x12345678":                       "o",
 	}[strings.Join(shown, " ")]
 	if !ok {
 		return "", fmt.Errorf("constants are shown in a new way: %q", shown)

@@ -239,12 +239,13 @@ func (e *Encoding) Field(name string) int {
 
 // Special numbers in source fields.
 const (
-	SrcDPP8    = 0xe9
-	SrcDPP8FI  = 0xea // the same, and lanes that are off are read
-	SrcSDWA    = 0xf9
-	SrcDPP     = 0xfa
-	SrcLiteral = 0xff
-	NoAddress  = 0x7f // SADDR: there is none
+	SrcDPP8      = 0xe9
+	SrcDPP8FI    = 0xea // the same, and lanes that are off are read
+	SrcSDWA      = 0xf9
+	SrcDPP       = 0xfa
+	SrcLiteral   = 0xff
+	SrcLiteral64 = 0xfe // of the families that have literals of 64 bits
+	NoAddress    = 0x7f // SADDR: there is none
 )
 
 // Family is a generation whose processors have the same encodings.
@@ -252,22 +253,28 @@ type Family struct {
 	Name       string
 	Generation int    // 9 to 12
 	Null       uint32 // the scalar register that reads as zero; 0 where there is none
+	Wave64     bool   // waves have 32 lanes or 64; else there is one size
+	Literal64  bool   // 64 bits may follow formats of 4 bytes
 	Encodings  []Encoding
 }
 
 // Families returns them all, oldest first.
 func Families() []Family {
 	return []Family{
-		{"gfx9", 9, 0, GFX9()},
-		{"gfx10", 10, 125, GFX10()},
-		{"gfx11", 11, 124, GFX11()},
-		{"gfx12", 12, 124, GFX12()},
+		{"gfx9", 9, 0, false, false, GFX9()},
+		{"gfx10", 10, 125, true, false, GFX10()},
+		{"gfx11", 11, 124, true, false, GFX11()},
+		{"gfx12", 12, 124, true, false, GFX12()},
+		{"gfx125", 12, 124, false, true, GFX125()},
 	}
 }
 
 // FamilyOf returns the place of a processor's family among Families, or -1. Generic
 // processors (gfx9-4-generic) belong to the family of those that they cover.
 func FamilyOf(processor string) int {
+	if strings.HasPrefix(processor, "gfx125") {
+		return slices.IndexFunc(Families(), func(f Family) bool { return f.Name == "gfx125" })
+	}
 	for i, f := range Families() {
 		rest, ok := strings.CutPrefix(processor, f.Name)
 		if ok && (len(rest) == 2 || strings.HasPrefix(rest, "-") && strings.HasSuffix(rest, "-generic")) {

@@ -1,6 +1,9 @@
 package layout
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // What the encodings of RDNA have in common, from gfx10 on.
 
@@ -196,4 +199,61 @@ func GFX12() []Encoding {
 			Index:  index(Piece{Lo: 14, Width: 8}, Piece{Lo: 62, Width: 2}, Piece{Lo: 52, Width: 1}, Piece{Lo: 22, Width: 1}),
 			Fields: []Field{{"vaddr", 64, 8, VGPR}, {"vdata", 32, 8, VGPR}, {"srsrc", 41, 9, Scalar}, {"soffset", 0, 7, Scalar}, {"offset", 72, 24, Imm}}},
 	})
+}
+
+// GFX125 returns the encodings of gfx1250 and gfx1251: those of RDNA 4, with three
+// sources for each of two operations in one, and literals of 64 bits.
+func GFX125() []Encoding {
+	list := slices.Concat(dual3(), scaledTiles(), GFX12())
+	for i := range list {
+		if strings.HasPrefix(list[i].Name, "vop3p") { // their opcodes have one bit more
+			list[i].Mask, list[i].Index = 0xff000000, index(Piece{Lo: 16, Width: 8})
+		}
+	}
+	at := slices.IndexFunc(list, func(e Encoding) bool { return e.Name == "vop2" })
+	special := list[at]
+	special.Name, special.Only = "vop2k64", []uint8{0x23, 0x24} // v_fmamk_f64, v_fmaak_f64
+	special.Fields = append(slices.Clone(special.Fields[:3]), Field{"k64", 32, 32, K})
+	return slices.Insert(list, at, special)
+}
+
+// scaledTiles are matrix instructions with scales, 16 bytes long: what
+// V_WMMA_LD_SCALE_PAIRED_B32 or its double for 16 elements is in the first half, the
+// matrix instruction in the second.
+func scaledTiles() []Encoding {
+	one := Encoding{Name: "wmmascale", Mask: 0xffff0000, Match: 0xcc350000, Behind: &Behind{Mask: 0xff000000, Match: 0xcc000000}, Size: 16,
+		Only:  []uint8{0x33, 0x88},
+		Index: index(Piece{Lo: 80, Width: 8}),
+		Fields: []Field{{"vdst", 64, 8, VGPR}, {"src0", 96, 9, Source}, {"src1", 105, 9, Source}, {"src2", 114, 9, Source},
+			{"scale0", 32, 9, Source}, {"scale1", 41, 9, Source}}}
+	two := one
+	two.Name, two.Match = "wmmascale16", 0xcc3a0000
+	return []Encoding{one, two}
+}
+
+// dual3 is VOPD3, as dual.
+func dual3() []Encoding {
+	var (
+		x   = Piece{Lo: 18, Width: 6}
+		y   = Piece{Lo: 12, Width: 6}
+		mov = uint32(8)
+		// What is turned of each: bits 41 to 43, and 44 to 46.
+		negx, negy = At(41, 3, 7), At(44, 3, 7)
+
+		fx = []Field{{"vdstx", 64, 8, VGPR}, {"src0", 0, 9, Source}, {"src1", 48, 8, VGPR}, {"src2", 56, 8, VGPR}}
+		fy = []Field{{"vdsty", 88, 8, VGPR}, {"src0", 32, 9, Source}, {"src1", 72, 8, VGPR}, {"src2", 80, 8, VGPR}}
+	)
+	bits := func(op Piece, fields []Field) Code {
+		c := At(op.Lo, op.Width, ^uint32(0))
+		for _, f := range fields {
+			c = c.Or(f.Put(^uint32(0)))
+		}
+		return c
+	}
+	return []Encoding{
+		{Name: "vopd3x", Mask: 0xff000000, Match: 0xcf000000, Size: 12, Index: index(x), Fields: fx,
+			Fill: At(y.Lo, y.Width, mov).Or(fy[1].Put(256 + 1)).Or(fy[0].Put(3)), Other: bits(y, fy).Or(negy)},
+		{Name: "vopd3y", Mask: 0xff000000, Match: 0xcf000000, Size: 12, Index: index(y), Fields: fy, Second: true,
+			Fill: At(x.Lo, x.Width, mov).Or(fx[1].Put(256 + 1)).Or(fx[0].Put(6)), Other: bits(x, fx).Or(negx)},
+	}
 }

@@ -28,7 +28,9 @@ type Answer struct {
 	Size int // in bytes
 }
 
-const slot = 4 // words of a probe, the rest filled with s_nop
+// slot is how many words a probe has, the rest filled with s_nop: so many that what
+// follows a word that is no instruction ends before the next probe.
+const slot = 6
 
 // Ask disassembles each probe by itself, in one run. Where llvm-objdump crashes,
 // it is asked in halves, so that what it crashes on counts as invalid.
@@ -77,7 +79,7 @@ func (d *Disassembler) run(ctx context.Context, probes [][]uint32) ([]Answer, er
 				words[i] = p[i]
 			}
 		}
-		fmt.Fprintf(&src, ".long %d,%d,%d,%d\n", words[0], words[1], words[2], words[3])
+		fmt.Fprintf(&src, ".long %d,%d,%d,%d,%d,%d\n", words[0], words[1], words[2], words[3], words[4], words[5])
 	}
 	obj := filepath.Join(dir, "probe.o")
 	mc := exec.CommandContext(ctx, d.MC, "-triple=amdgcn-amd-amdhsa", "-mcpu="+d.Target, "-filetype=obj", "-o", obj)
