@@ -187,7 +187,8 @@ func (l *launch) arguments(args [][]byte) error {
 		return fmt.Errorf("%d bytes of arguments: at most %d", size, maxArguments)
 	}
 	var err error
-	if l.kernarg, err = mem.alloc(size, "kernel arguments", false); err != nil {
+	// LLVM loads twelve bytes at the end as sixteen.
+	if l.kernarg, err = mem.alloc((size+15)&^15, "kernel arguments", false); err != nil {
 		return err
 	}
 	if l.packet, err = mem.alloc(64, "dispatch packet", false); err != nil {
