@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -28,7 +29,7 @@ var (
 	reduce   = flag.Bool("reduce", false, "shorten the kernels that compute something else than the host")
 	only     = flag.String("way", "", "one way alone, such as \"gfx1201/64 -O3\"")
 	alone    = flag.String("kernel", "", "one kernel alone")
-	save     = flag.String("save", "", "a folder for the programs that are run and what Reduce leaves of them")
+	save     = flag.String("save", "", "a folder that keeps what was compiled, to be used again")
 	coverage = flag.String("coverage", "", "a file for the operations that the programs have in their code")
 )
 
@@ -140,21 +141,29 @@ type host struct {
 }
 
 func onHost(t testing.TB, p *randprog.Program) (*host, error) {
-	dir := t.TempDir()
-	h := &host{t: t, path: filepath.Join(dir, "host"), input: input(p.Seed), results: map[int][]byte{}}
-	source := filepath.Join(dir, "host.cpp")
-	if err := os.WriteFile(source, []byte(p.Source()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return h, build(t, append(slices.Clone(hostFlags), source, "-o", h.path, "-lm"))
+	path, err := build(t, p.Source(), "", append(slices.Clone(hostFlags), "-lm"))
+	return &host{t: t, path: path, input: input(p.Seed), results: map[int][]byte{}}, err
 }
 
-// build runs the compiler.
-func build(t testing.TB, args []string) error {
-	if _, stderr, err := llvmtest.Try(t, "clang++", args...); err != nil {
-		return fmt.Errorf("clang++ %s: %w\n%s", strings.Join(args, " "), err, stderr)
+// build compiles a source, unless -save has what became of it before.
+func build(t testing.TB, source, ending string, flags []string) (string, error) {
+	dir := *save
+	if dir == "" {
+		dir = t.TempDir()
 	}
-	return nil
+	name := filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(flags, " ")+source)))[:16])
+	in, out := name+".cpp", name+ending
+	if _, err := os.Stat(out); err == nil {
+		return out, nil
+	}
+	if err := os.WriteFile(in, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append(slices.Clone(flags[:2]), append([]string{in, "-o", out}, flags[2:]...)...)
+	if _, stderr, err := llvmtest.Try(t, "clang++", args...); err != nil {
+		return "", fmt.Errorf("clang++ %s: %w\n%s", strings.Join(args, " "), err, stderr)
+	}
+	return out, nil
 }
 
 // input is bytes of which some are small numbers, and some floats of the middle.
@@ -208,21 +217,13 @@ func compare(t *testing.T, p *randprog.Program, h *host, w way, total *tally) {
 }
 
 func compiled(t testing.TB, p *randprog.Program, w way) (string, error) {
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.hip"), filepath.Join(dir, "out.co")
-	if *save != "" {
-		in, out = filepath.Join(*save, "program.hip"), filepath.Join(*save, "program.co")
-	}
-	if err := os.WriteFile(in, []byte(llvmtest.Prelude+p.Source()), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	processor, _ := wave(w.target)
 	flags := []string{"-x", "hip", "-nogpuinc", "-nogpulib", "--offload-device-only", "--no-gpu-bundle-output", "-fuse-cuid=none", "--offload-arch=" + processor,
 		"-std=c++20", "-fwrapv", "-ffp-contract=off", "-Wno-everything", fmt.Sprintf("-DLANES=%d", w.lanes())}
 	if strings.HasSuffix(w.target, "/64") {
 		flags = append(flags, "-mwavefrontsize64")
 	}
-	return out, build(t, append(append(flags, w.flags...), in, "-o", out))
+	return build(t, llvmtest.Prelude+p.Source(), ".co", append(flags, w.flags...))
 }
 
 // differences returns what is wrong, by kernel.
@@ -347,7 +348,6 @@ func shorten(t *testing.T, seed uint64, name string, w way) {
 		return bad
 	}
 	asked := p.Kernels[0].Reduce(fails)
-	fails() // what is saved is what is left
 	source := p.Source()
 	t.Logf("%d programs were tried; left is, for %s (%s):\n%s", asked, w, last, source[strings.Index(source, "CONSTANT u8 bytes"):])
 }
