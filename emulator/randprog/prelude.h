@@ -505,6 +505,9 @@ FN u32 before(u64 m, u32 add) {
   return __builtin_amdgcn_mbcnt_hi((u32)(m >> 32), __builtin_amdgcn_mbcnt_lo((u32)m, add));
 #endif
 }
+// LLVM 22 keeps what is the same in all lanes in a scalar register even when they leave a
+// loop one after the other.
+template <typename T> FN T each(T x) { asm volatile("" : "+v"(x)); return x; }
 // Elsewhere in the row of 16 lanes, by RDNA's instruction where there is one.
 template <u64 SEL, bool ACROSS, bool ZERO> FN u32 row(u32 old, u32 s) {
 #if BUILTIN(__builtin_amdgcn_permlane16)
@@ -537,10 +540,10 @@ FN u32 shuffle(u32 s, u32 at) {
 #define DPP(d, o, s, ctrl, rows, banks, zero) v.d = __builtin_amdgcn_update_dpp(o, s, ctrl, rows, banks, zero);
 #define SWIZZLE(d, s, p) v.d = __builtin_amdgcn_ds_swizzle(s, p);
 #define ROW(d, o, s, sel, across, zero) v.d = row<sel, across, zero>(o, s);
-#define FIRST(d, s) v.d = __builtin_amdgcn_readfirstlane(s);
-#define READLANE(d, s, n) v.d = __builtin_amdgcn_readlane(s, n);
+#define FIRST(d, s) v.d = each(__builtin_amdgcn_readfirstlane(s));
+#define READLANE(d, s, n) v.d = each(__builtin_amdgcn_readlane(s, n));
 #define WRITELANE(d, s, x, n) v.d = writelane(x, n, s);
-#define BALLOT(d, cond) v.d = ballot(cond);
-#define REDUCE(d, s, op) v.d = reduce<op>(s);
+#define BALLOT(d, cond) v.d = each(ballot(cond));
+#define REDUCE(d, s, op) v.d = each(reduce<op>(s));
 #define BEFORE(m, add) before(m, add)
 #endif

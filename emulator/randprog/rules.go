@@ -93,7 +93,7 @@ func (g *grammar) integers(t ctype) {
 	g.add(n, 6, "($T)({$T} + {$T})", "($T)({$T} - {$T})", "($T)({$T} & {$T})", "($T)({$T} | {$T})", "($T)({$T} ^ {$T})")
 	g.add(n, 4, "($T)({$T} * {$T})")
 	g.add(n, 2, "shl<$T>({$T}, {u32})", "shr<$T>({$T}, {u32})", "shr<$T>({$T}, {#"+fmt.Sprint(t.bits)+"})", "shl<$T>({$T}, {#"+fmt.Sprint(t.bits)+"})", "($T)~{$T}", "($T)-{$T}",
-		"least<$T>({$T}, {$T})", "most<$T>({$T}, {$T})", "mid<$T>({$T}, {$T}, {$T})", "apart<$T>({$T}, {$T})", "($T)({$T} + shl<$T>({$T}, {#5}))", "($T)(({$T} & {$T}) | ({$T} & ~{$T}))",
+		"least<$T>({$T}, {$T})", "most<$T>({$T}, {$T})", "mid<$T>({$T}, {$T}, {$T})", "least<$T>(most<$T>({$T}, ($T)3), ($T)100)", "apart<$T>({$T}, {$T})", "($T)({$T} + shl<$T>({$T}, {#5}))", "($T)(({$T} & {$T}) | ({$T} & ~{$T}))",
 		"($T)({$T} * {=$T})", "($T)({$T} * {$T} + {$T})", "($T)({$T} ^ {$T} ^ {$T})", "($T){bool}", "($T)(shl<$T>({$T}, {u32}) | {$T})", "($T)(({$T} + {$T}) - ({$T} + {$T}))")
 	for _, from := range []string{"u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"} {
 		if from != n {
@@ -157,7 +157,7 @@ func (g *grammar) floats(t ctype) {
 		g.add(n, 2, "(f16)((f32){$T} / (f32){$T})", "(f16)root((f32){$T})", "bitcast<$T>({u16})", "{f16x2}.x", "{f16x2}.y", "{f16x4}[{u32} & 3]", "(f16)fused((f32){$T}, (f32){$T}, (f32){f16})")
 		return
 	case "f32":
-		g.add(n, 2, "bitcast<$T>({u32})", "{f32x2}.y", "{f32x4}[{u32} & 3]", "ubyte({u32}, {#4})", "off4({u32})", "med3({$T}, {$T}, {$T})", "legacy({$T}, {$T})", "fused((f32){f16}, (f32){f16}, {$T})")
+		g.add(n, 2, "bitcast<$T>({u32})", "{f32x2}.y", "{f32x4}[{u32} & 3]", "ubyte({u32}, {#4})", "(f32)({u32} >> 16 & 255)", "off4({u32})", "med3({$T}, {$T}, {$T})", "legacy({$T}, {$T})", "fused((f32){f16}, (f32){f16}, {$T})")
 	case "f64":
 		g.add(n, 2, "bitcast<$T>({u64})", "{f64x2}.x", "{f64x2}[{u32} & 1]", "(f64)({f32} * {f32})", "(f64){f32} * (f64){f32}")
 	}
@@ -177,8 +177,8 @@ func (g *grammar) booleans(all []ctype) {
 			}
 		}
 	}
-	g.add("bool", 6, "({bool} && {bool})", "({bool} || {bool})", "(!{bool})", "({bool} != {bool})", "(bool)({u32} & 1)", "({u32} & {u32}) == 0", "({u32} & 7) == {#8}", "(tid & {#64}) == 0")
-	g.add("bool", 3, "kind((f32){f32}, {#2})", "kind((f64){f64}, {#2})", "(__builtin_isunordered((f32){f32}, (f32){f32}) || {bool})", "({u64} & 1ull << {#64}) != 0", "(({u32} >> ({u32} & 31)) & 1) != 0", "((__builtin_popcountg({u32}) & 1) != 0)")
+	g.add("bool", 6, "({bool} && {bool})", "({bool} || {bool})", "(!{bool})", "({bool} != {bool})", "(bool)({u32} & 1)", "(({u32} & {u32}) == 0)", "(({u32} & 7) == {#8})", "((tid & {#64}) == 0)")
+	g.add("bool", 3, "kind((f32){f32}, {#2})", "kind((f64){f64}, {#2})", "(__builtin_isunordered((f32){f32}, (f32){f32}) || {bool})", "(({u64} & 1ull << {#64}) != 0)", "(({u32} >> ({u32} & 31)) & 1) != 0", "((__builtin_popcountg({u32}) & 1) != 0)")
 }
 
 func (g *grammar) vectors(t ctype, all []ctype) {
@@ -224,7 +224,7 @@ func (g *grammar) devices() {
 		"sad8({u32}, {u32}, {u32})", "sadhi8({u32}, {u32}, {u32})", "msad8({u32}, {u32}, {u32})", "sad16({u32}, {u32}, {u32})", "lerp({u32}, {u32}, {u32})", "ffbh({i32})", "pack16({i32}, {i32})", "packu16({u32}, {u32})", "bitop3({u32}, {u32}, {u32})", "prng({u32})",
 		"carry3({u32}, {u32}, {u32})", "pkrtz({f32}, {f32})", "bitcast<u32>({f32})", "as<u32>({u16x2})", "as<u32>({u8x4})", "sum3(in, {u32} & 1023)",
 		"udot2<false>({u32}, {u32}, {u32})", "udot2<true>({u32}, {u32}, {u32})", "udot4<false>({u32}, {u32}, {u32})", "udot4<true>({u32}, {u32}, {u32})", "udot8<false>({u32}, {u32}, {u32})", "udot8<true>({u32}, {u32}, {u32})",
-		"(({u32} & 0xffffff) * ({u32} & 0xffffff))", "(({u32} & 0xffffff) * ({u32} & 0xffffff) + {u32})", "({u32} & 0xff) * ({u32} >> 24)", "(u32)((u64)({u32} & 0xffffff) * ({u32} & 0xffffff) >> 32)", "BEFORE({u64}, {u32})", "table[{u32} & 15]", "places[{u32} & 15]")
+		"(({u32} & 0xffffff) * ({u32} & 0xffffff))", "(({u32} & 0xffffff) * ({u32} & 0xffffff) + {u32})", "(({u32} & 0xff) * ({u32} >> 24))", "(u32)((u64)({u32} & 0xffffff) * ({u32} & 0xffffff) >> 32)", "BEFORE({u64}, {u32})", "table[{u32} & 15]", "places[{u32} & 15]")
 	g.add("i32", 1, "his32({i32}, {i32})", "sbfe({i32}, {u32}, {u32})", "sbfe({i32}, {#32}, {#32})", "(({i32} << 8 >> 8) * ({i32} << 8 >> 8))", "(({i32} << 8 >> 8) * ({i32} << 8 >> 8) + {i32})", "expo({f32})", "expo({f64})",
 		"sdot2<false>({u32}, {u32}, {i32})", "sdot2<true>({u32}, {u32}, {i32})", "sdot4<false>({u32}, {u32}, {i32})", "sdot4<true>({u32}, {u32}, {i32})", "sdot8<false>({u32}, {u32}, {i32})", "sdot8<true>({u32}, {u32}, {i32})", "sudot4<false>({u32}, {u32}, {i32})", "sudot4<true>({u32}, {u32}, {i32})")
 	g.add("u64", 1, "hi64({u64}, {u64})", "qsad({u64}, {u32}, {u64})", "mqsad({u64}, {u32}, {u64})", "((u64){u32} * {u32})", "((u64){u32} * {u32} + {u64})", "bitcast<u64>({f64})", "as<u64>({u32x2})", "wide[{u32} & 7]")
