@@ -200,11 +200,6 @@ func (m *maker) typ() string { return m.one(m.types) }
 // variable is one that can be stored to.
 func (m *maker) variable(typ string) string { return m.one(m.own[typ]) }
 
-func (m *maker) assign(depth int) *node {
-	t := m.typ()
-	return m.stmt(m.variable(t)+" = $;", m.expr(t, depth))
-}
-
 func (m *maker) block(n, depth int) *node {
 	var kids []*node
 	for range 1 + m.rng.IntN(n) {
@@ -298,13 +293,14 @@ func (m *maker) array(t, v string) *node {
 	return s
 }
 
-var orderless = []string{"aadd", "asub", "aand", "aor", "axor", "amin", "amax"}
+// orderless are the atomic operations of which the order does not matter.
+func orderless() []string { return []string{"aadd", "asub", "aand", "aor", "axor", "amin", "amax"} }
 
 // sharedAtomic is one on a word of all. Each word has an operation of its own, so that
 // their order does not matter.
 func (m *maker) sharedAtomic() *node {
-	at := m.rng.IntN(len(orderless))
-	op := orderless[at]
+	at := m.rng.IntN(len(orderless()))
+	op := orderless()[at]
 	switch m.rng.IntN(4) {
 	case 0:
 		return m.stmt(fmt.Sprintf("%s<u32>(acc + %d + ($ & 1) * 8, $);", op, at), m.expr("u32", 1), m.expr("u32", 2))
@@ -319,7 +315,7 @@ func (m *maker) sharedAtomic() *node {
 // ownAtomic is one on a word that no other work-item uses, for the value before.
 func (m *maker) ownAtomic() *node {
 	t := m.one([]string{"u32", "i32", "u64", "i64"})
-	op := m.one(orderless)
+	op := m.one(orderless())
 	u := m.variable("u32")
 	place := m.one([]string{"scr + gid * 64 + 32", "near + tid * 32 + 16", "($ ? near + tid * 32 + 16 : scr + gid * 64 + 40)"})
 	var kids []*node
