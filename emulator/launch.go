@@ -205,7 +205,7 @@ func (l *launch) arguments(args [][]byte) error {
 		return fmt.Errorf("%d bytes of arguments: at most %d", size, maxArguments)
 	}
 	var err error
-	// In whole lines: a compiler loads eight words where a kernel has seven.
+	// In whole lines: LLVM loads eight words where a kernel has seven.
 	if l.kernarg, err = mem.alloc((size+63)&^63, "kernel arguments", false); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (p *program) careful() []instr {
 // look makes an instruction look at MODE, once it is bound again.
 func (i *instr) look() {
 	name := vectorName(i.inst.Name())
-	i.careful, i.result = true, resultFloat(name, i.op.float)
+	i.careful = true
 	i.directed = directed(name)
 	i.rounds = i.result != 0 && !roundless(name)
 }

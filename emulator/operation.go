@@ -71,7 +71,7 @@ func (op *operation) bind(i *instr) {
 		plain = plain && !s.neg && !s.abs && !s.sext
 	}
 	i.plain = plain
-	if i.clamp && op.float == 0 && op.compare == nil && op.relate == nil { // a comparison signals
+	if i.clamp && op.float == 0 && i.result == 0 && op.compare == nil && op.relate == nil { // a comparison signals
 		if op.saturated == nil {
 			i.run = unsupported
 			return

@@ -43,11 +43,11 @@ type instr struct {
 	inst   *isa.Inst
 	inner  *instr // see runPermuted and runDual
 	second *instr // of an instruction of two operations
+	result int    // bits of a result that is a float
 
 	// Of the copy of the code that looks at MODE.
 	careful  bool
 	rounds   bool    // the result is rounded
-	result   int     // bits of a result that is a float
 	directed exactly // nil: it rounds to nearest even alone
 }
 
@@ -121,7 +121,7 @@ func resolve(i *instr, at int) {
 	if op == nil {
 		return
 	}
-	i.op = op
+	i.op, i.result = op, resultFloat(vectorName(inst.Name()), op.float)
 	n := 0
 	args := inst.Args()
 	for k, o := range args {

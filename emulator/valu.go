@@ -172,7 +172,7 @@ func (w *wave) output(i *instr, d *vec) {
 	}
 }
 
-func outputLane(i *instr, v uint64) uint64 { return outputAs(i, i.op.float, v) }
+func outputLane(i *instr, v uint64) uint64 { return outputAs(i, i.result, v) }
 
 func outputAs(i *instr, float int, v uint64) uint64 {
 	factor := [...]float64{1, 2, 4, 0.5}[i.omod&3]
