@@ -52,7 +52,7 @@ func (w way) lanes() int {
 
 // chooseWays takes targets and levels in turn, so that all of them occur.
 func chooseWays(seed uint64, n int) []way {
-	targets := append([]string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950"}, rdna()...)
+	targets := []string{"gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1030/64", "gfx1100", "gfx1100/64", "gfx1201", "gfx1201/64"}
 	rng := rand.New(rand.NewPCG(seed, 99))
 	var list []way
 	for k := range n {
