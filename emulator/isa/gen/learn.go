@@ -251,7 +251,8 @@ func (l *learner) overlapped(e *layout.Encoding, f *found) bool {
 }
 
 // shuffled reports a text that says which lane each lane reads. Comparisons of four
-// bytes are not called _dpp where they have DPP: that is all there is to tell them by.
+// bytes and GFX9's v_nop are not called _dpp where they have DPP: that is all there is
+// to tell them by.
 func shuffled(text string) bool {
 	return strings.Contains(text, " dpp8:[") || strings.Contains(text, " row_mask:")
 }
