@@ -42,15 +42,12 @@ func forms(name string) (list []string) {
 	for _, o := range []string{"v1, v2", "v1, v1", "v1, -v2", "v1, v2, v3", "v2, v2, v3", "v1, |v2|, -v3"} {
 		for _, lanes := range []string{"quad_perm:[3,0,2,1]", "row_shl:3", "row_shr:1", "row_ror:5", "wave_shl:1", "wave_rol:1", "wave_shr:1", "wave_ror:1", "row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31", "row_newbcast:5", "row_share:9", "row_xmask:6"} {
 			for _, tail := range []string{" row_mask:0xf bank_mask:0xf", " row_mask:0xf bank_mask:0xf bound_ctrl:0", " row_mask:0xa bank_mask:0xf", " row_mask:0xf bank_mask:0x3 bound_ctrl:0"} {
-				if name == "v_mov_b32" || name == "v_add_f32" || name == "v_fmac_f32" || name == "v_lshlrev_b32" {
+				if name == "v_mov_b32" || name == "v_add_f32" || name == "v_fmac_f32" || name == "v_lshlrev_b32" || name == "v_cmp_lt_f32" || name == "v_cmpx_ge_u32" {
 					list = append(list, name+" "+o+" "+lanes+tail, name+"_dpp "+o+" "+lanes+tail+" fi:1")
 				}
 			}
 		}
 		for _, tail := range []string{"", " fi:1"} {
-			if strings.HasPrefix(name, "v_cmp") {
-				break
-			}
 			list = append(list, name+"_dpp "+o+" dpp8:[7,0,2,1,5,5,3,6]"+tail)
 		}
 	}
@@ -119,7 +116,7 @@ func slow(i *instr) *instr {
 // hurries reports an instruction that has a quicker way.
 func (i *instr) hurries() bool {
 	if i.inst.Generation() > 9 && (i.inst.IsDPP() || i.inst.IsDPP8()) {
-		return i.quickMoved() != nil
+		return i.quickMoved() != nil || i.inner.op.quick != nil && i.inner.op.quick(i.inner) != nil
 	}
 	return i.op.quick != nil && i.op.quick(i) != nil
 }

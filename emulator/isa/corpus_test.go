@@ -16,7 +16,8 @@ import (
 
 // Every row of the tables, with operands, modifiers and literals at random, must
 // be what llvm-objdump says: the same text and size where LLVM accepts it, and
-// an error where it does not: on every processor, those that share a column too.
+// an error where it does not: on every processor, those that share a column too. So
+// must opcodes that the tables do not have: a row that was never learned shows there.
 func TestCorpusAgreesWithLLVM(t *testing.T) {
 	tab, err := load()
 	if err != nil {
@@ -89,6 +90,9 @@ func lenient(text string, f *family) bool {
 			return true
 		}
 	}
+	if strings.HasPrefix(text, "v_interp_") {
+		return true // of graphics
+	}
 	_, first, _ := strings.Cut(text, " ")
 	if strings.Contains(text, "/*") || strings.Contains(text, "src_flat_scratch") && f.Name != "gfx125" || strings.HasPrefix(first, "src_") {
 		return true
@@ -99,11 +103,12 @@ func lenient(text string, f *family) bool {
 	return strings.Contains(text, "null") || strings.Contains(text, "xnack_mask")
 }
 
-// fallback reports what LLVM decodes by its table for assemblers without halves of
-// registers, because bits that must be zero are not.
+// fallback reports what LLVM decodes by another table because bits that must be zero
+// are not: that for assemblers without halves of registers, or a v_nop of four bytes
+// instead of GFX9's with DPP.
 func fallback(text string, err error) bool {
-	return err != nil && strings.Contains(err.Error(), "must be zero") && strings.Contains(text, "16") &&
-		!strings.Contains(text, ".l") && !strings.Contains(text, ".h")
+	return err != nil && strings.Contains(err.Error(), "must be zero") &&
+		(text == "v_nop" || strings.Contains(text, "16") && !strings.Contains(text, ".l") && !strings.Contains(text, ".h"))
 }
 
 var beyond = regexp.MustCompile(`:(\d+)\]`)
@@ -142,6 +147,35 @@ func corpus(f *family, target int, rng *rand.Rand) [][]uint32 {
 				}
 			}
 		})
+	}
+	for e := range f.rows {
+		enc, there := &f.Encodings[e], map[uint32]bool{}
+		if len(enc.Index) > 1 || enc.Behind != nil || enc.Other != (layout.Code{}) {
+			continue // variants: most of them are of nothing
+		}
+		each(e, func(index uint32, _ *row) { there[index] = true })
+		unknown := &row{format: &format{size: enc.Size, operands: plain(enc)}}
+		for index := range uint32(enc.Rows()) {
+			if at := layout.Find(f.Encodings, enc.Word(index)); !there[index] && at == e {
+				list = append(list, instance(f, enc, unknown, index, rng, 0))
+			}
+		}
+	}
+	return list
+}
+
+// plain are operands that nobody has described: a register in every field.
+func plain(e *layout.Encoding) []operand {
+	var list []operand
+	for n, f := range e.Fields {
+		class := "v"
+		switch f.Kind {
+		case layout.Scalar, layout.Pair, layout.Quad:
+			class = "s"
+		case layout.K:
+			class = "i"
+		}
+		list = append(list, operand{field: n, classes: class, widths: [2]uint8{1, 1}})
 	}
 	return list
 }

@@ -245,9 +245,16 @@ func (l *learner) overlapped(e *layout.Encoding, f *found) bool {
 	case strings.HasPrefix(e.Name, "sdwa"):
 		return !strings.HasSuffix(f.mnemonic, "_sdwa")
 	case strings.Contains(e.Name, "dpp"):
-		return !strings.HasSuffix(f.mnemonic, "_dpp")
+		return !strings.HasSuffix(f.mnemonic, "_dpp") && !shuffled(f.text)
 	}
 	return false
+}
+
+// shuffled reports a text that says which lane each lane reads. Comparisons of four
+// bytes and GFX9's v_nop are not called _dpp where they have DPP: that is all there is
+// to tell them by.
+func shuffled(text string) bool {
+	return strings.Contains(text, " dpp8:[") || strings.Contains(text, " row_mask:")
 }
 
 // named corrects what one probe cannot show: numbers that have names, and results
