@@ -82,8 +82,9 @@ func chooseWays(seed uint64, n int) []way {
 
 // Programs made at random compute on the device what they do on the host.
 func TestRandom(t *testing.T) {
-	// clang 22 compiles each of these right, which it does not always.
-	seeds := []uint64{200, 201, 203, 204, 205, 206}
+	// clang 22 compiles each of these right, which it does not always. The last two have
+	// what it got wrong before the programs kept away from it.
+	seeds := []uint64{203, 204, 205, 206, 424, 428}
 	each := *ways
 	if each == 0 {
 		each = 4
@@ -283,7 +284,7 @@ func differences(t testing.TB, p *randprog.Program, h *host, w way, total *tally
 			got, args = append(got, b), append(args, at)
 		}
 		launch := func(opts emulator.Options) (emulator.Counters, error) {
-			opts.Budget = 2e7
+			opts.Budget = 1e8
 			return mod.Launch(t.Context(), k.Name, emulator.Dim3{X: randprog.Groups, Y: 1, Z: 1}, emulator.Dim3{X: k.Block[0], Y: k.Block[1], Z: k.Block[2]}, append(args, k.Values()...), opts)
 		}
 		c, err := launch(emulator.Options{})
