@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -30,6 +31,7 @@ var (
 	only     = flag.String("way", "", "one way alone, such as \"gfx1201/64 -O3\"")
 	alone    = flag.String("kernel", "", "one kernel alone")
 	save     = flag.String("save", "", "a folder that keeps what was compiled, to be used again")
+	follow   = flag.String("follow", "", "a file for what the work-item that differs does, instruction by instruction")
 	coverage = flag.String("coverage", "", "a file for the operations that the programs have in their code")
 )
 
@@ -80,8 +82,9 @@ func chooseWays(seed uint64, n int) []way {
 
 // Programs made at random compute on the device what they do on the host.
 func TestRandom(t *testing.T) {
-	// clang 22 compiles each of these right, which it does not always.
-	seeds := []uint64{200, 201, 203, 204, 205, 206}
+	// clang 22 compiles each of these right, which it does not always. The last two have
+	// what it got wrong before the programs kept away from it.
+	seeds := []uint64{203, 204, 205, 206, 424, 428}
 	each := *ways
 	if each == 0 {
 		each = 4
@@ -280,7 +283,11 @@ func differences(t testing.TB, p *randprog.Program, h *host, w way, total *tally
 			b, at := buffer(size)
 			got, args = append(got, b), append(args, at)
 		}
-		c, err := mod.Launch(t.Context(), k.Name, emulator.Dim3{X: randprog.Groups, Y: 1, Z: 1}, emulator.Dim3{X: k.Block[0], Y: k.Block[1], Z: k.Block[2]}, append(args, k.Values()...), emulator.Options{Budget: 2e7})
+		launch := func(opts emulator.Options) (emulator.Counters, error) {
+			opts.Budget = 1e8
+			return mod.Launch(t.Context(), k.Name, emulator.Dim3{X: randprog.Groups, Y: 1, Z: 1}, emulator.Dim3{X: k.Block[0], Y: k.Block[1], Z: k.Block[2]}, append(args, k.Values()...), opts)
+		}
+		c, err := launch(emulator.Options{})
 		if total != nil {
 			total.launches++
 			total.instructions += c.Instructions
@@ -288,6 +295,7 @@ func differences(t testing.TB, p *randprog.Program, h *host, w way, total *tally
 		if err != nil {
 			wrong[k.Name] = err.Error()
 		}
+		item, group := -1, 0
 		for i, b := range got {
 			reference := want[:len(b)]
 			want = want[len(b):]
@@ -295,13 +303,42 @@ func differences(t testing.TB, p *randprog.Program, h *host, w way, total *tally
 				where := fmt.Sprintf("byte %d of %s", at, []string{"its own", "", "the words", "the double words"}[i])
 				if i == 1 {
 					where = k.Where(at)
+					item, group = k.Owner(at)
 				}
 				at &^= 7
 				wrong[k.Name] = fmt.Sprintf("%s: %x, want %x", where, b[at:min(at+8, len(b))], reference[at:min(at+8, len(b))])
 			}
 		}
+		if item >= 0 && *follow != "" {
+			for _, b := range got {
+				clear(b)
+			}
+			t.Logf("%s and %s", path, *follow)
+			followed(t, w, item, group, launch)
+		}
 	}
 	return wrong, nil
+}
+
+// followed writes what a work-item does.
+func followed(t testing.TB, w way, item, group int, launch func(emulator.Options) (emulator.Counters, error)) {
+	f, err := os.Create(*follow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fault := launch(emulator.Options{Trace: &emulator.Trace{Group: emulator.Dim3{X: uint32(group)}, Wave: item / w.lanes(), Lane: item % w.lanes(), Step: func(s emulator.TraceStep) {
+		fmt.Fprintf(f, "%6d %05x %-60s", s.Number, s.PC, s.Instruction)
+		for _, r := range s.Wrote {
+			fmt.Fprintf(f, " %s", r)
+		}
+		for _, a := range s.Memory {
+			fmt.Fprintf(f, " [%s]", a)
+		}
+		fmt.Fprintf(f, " exec=%x %s\n", s.Exec, s.Fault)
+	}}})
+	if err := errors.Join(fault, f.Close()); err != nil {
+		t.Errorf("%s: %v", *follow, err)
+	}
 }
 
 func differs(a, b []byte) int {
@@ -352,6 +389,7 @@ func shorten(t *testing.T, seed uint64, name string, w way) {
 	}
 	asked := p.Kernels[0].Reduce(fails)
 	source := p.Source()
+	failsAs(t, p, w, last) // once more, for -follow
 	t.Logf("%d programs were tried; left is, for %s (%s):\n%s", asked, w, last, source[strings.Index(source, "CONSTANT u8 bytes"):])
 }
 

@@ -250,7 +250,7 @@ func (m *maker) own1(depth int) *node {
 			break
 		}
 		f := m.one([]string{"poke", "put"})
-		return m.stmt(f+"<"+t+">("+area+", $); "+v+" = "+map[string]string{"poke": "peek", "put": "get"}[f]+"<"+t+">("+area+");", m.expr("u32", 1), m.expr(t, 2), m.expr("u32", 1))
+		return m.stmt(f+"<"+t+">("+area+", $); "+v+" = "+m.settled(t, map[string]string{"poke": "peek", "put": "get"}[f]+"<"+t+">("+area+")")+";", m.expr("u32", 1), m.expr(t, 2), m.expr("u32", 1))
 	case 9:
 		return m.sharedAtomic()
 	case 10:
@@ -278,14 +278,23 @@ func (m *maker) own1(depth int) *node {
 		return m.stmt("{ u32 few[4] = {$, $, 7, gid}; "+u+" = peekCall<u32>($ ? few + ($ & 3) : $ ? (u32 *)near + tid * 8 + 2 : (u32 *)scr + gid * 16 + 4); }",
 			m.expr("u32", 1), m.expr("u32", 1), m.expr("bool", 2), m.expr("u32", 1), m.expr("bool", 1))
 	}
-	return m.stmt(v+" = $;", m.expr(t, 3+m.rng.IntN(2)))
+	return m.stmt(v+" = "+m.settled(t, "$")+";", m.expr(t, 3+m.rng.IntN(2)))
+}
+
+// settled is a value that is stored: of a vector, one that the compiler does not see
+// through.
+func (m *maker) settled(typ, value string) string {
+	if m.g.types[typ].kind == vector {
+		return "settled<" + typ + ">(" + value + ")"
+	}
+	return value
 }
 
 // array is private memory that is read and written at places that are not known.
 func (m *maker) array(t, v string) *node {
 	a, i := m.name("a"), m.name("n")
 	size := m.one([]string{"4", "8", "16", "32"})
-	s := m.stmt("{ " + t + " " + a + "[" + size + "]; for (u32 " + i + " = 0; " + i + " < " + size + "; " + i + "++) " + a + "[" + i + "] = $; " + a + "[$ % " + size + "] = $;$ " + v + " = " + a + "[$ % " + size + "]; }")
+	s := m.stmt("{ " + t + " " + a + "[" + size + "]; for (u32 " + i + " = 0; " + i + " < " + size + "; " + i + "++) " + a + "[" + i + "] = $; " + a + "[$ % " + size + "] = $;$ " + v + " = " + m.settled(t, a+"[$ % "+size+"]") + "; }")
 	m.scoped("u32", i, func() { s.kids = append(s.kids, m.expr(t, 2)) })
 	s.kids = append(s.kids, m.expr("u32", 2), m.expr(t, 2))
 	m.scoped(t, a+"["+fmt.Sprint(m.rng.IntN(4))+"]", func() { s.kids = append(s.kids, m.block(2, 0)) })

@@ -199,7 +199,7 @@ func (g *grammar) kernel(name string, rng *rand.Rand) *Kernel {
 	m.vars["u32"] = append(m.vars["u32"], "gid", "tid", "bid")
 	var start []*node
 	for _, r := range k.results {
-		start = append(start, m.stmt("v."+r.Name+" = $;", m.expr(r.Type, 1)))
+		start = append(start, m.stmt("v."+r.Name+" = "+m.settled(r.Type, "$")+";", m.expr(r.Type, 1)))
 		start[len(start)-1].kids[0] = m.load(r.Type)
 	}
 	first := m.stmt("EACH($)", list(start...))

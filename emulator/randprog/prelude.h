@@ -410,6 +410,7 @@ FN u32 adec(u32 *p, u32 v) { return __builtin_amdgcn_atomic_dec32(p, v, __ATOMIC
 // BARRIER and what a wave does as a whole (READLANE, WRITELANE, PERMUTE) stand where no
 // lane is missing.
 #ifdef HOST
+template <typename T> FN T settled(T x) { return x; }
 struct mask { bool on[1024]; };
 #define SHARED(T, name, n) static T name[n];
 #define BODY(L, N, X, Y) \
@@ -518,7 +519,19 @@ template <u64 SEL, bool ACROSS, bool ZERO> FN u32 row(u32 old, u32 s) {
   return ballot(true) >> at & 1 ? r : ZERO ? 0 : old;
 #endif
 }
-template <int OP> FN u32 reduce(u32 s) {
+// LLVM 22 hoists what costs nothing, a part of a vector as a rule, out of one of three
+// branches or more that meet, and then has it in others too (StructurizeCFG; llvm-project,
+// pull request 183792). It does not where that comes out of assembly: so all vectors do.
+template <typename T> FN T settled(T x) {
+  u32 w[(sizeof x + 3) / 4] = {};
+  __builtin_memcpy(w, &x, sizeof x);
+  for (u32 &one : w) asm volatile("" : "+v"(one));
+  __builtin_memcpy(&x, w, sizeof x);
+  return x;
+}
+// LLVM 22 does not know that the loop this becomes changes SCC, and branches by it on a
+// comparison that was before: so it is a function, across which SCC does not live.
+template <int OP> NOINLINE u32 reduce(u32 s) {
   asm volatile("" : "+v"(s)); // LLVM 22 takes a constant for the sum of as many
 #if BUILTIN(__builtin_amdgcn_wave_reduce_add_u32)
   return OP == 0 ? __builtin_amdgcn_wave_reduce_add_u32(s, 0) : OP == 1 ? __builtin_amdgcn_wave_reduce_min_u32(s, 0) : OP == 2 ? __builtin_amdgcn_wave_reduce_max_u32(s, 0) :

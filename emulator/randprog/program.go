@@ -90,10 +90,22 @@ func (k *Kernel) Values() [][]byte {
 func (k *Kernel) Where(at int) string {
 	for _, r := range k.results {
 		if n := at - r.At; n >= 0 && n < r.size*k.threads()*Groups {
-			return fmt.Sprintf("%s %s of work-item %d of group %d", r.Type, r.Name, n/r.size%k.threads(), n/r.size/k.threads())
+			item, group := k.Owner(at)
+			return fmt.Sprintf("%s %s of work-item %d of group %d", r.Type, r.Name, item, group)
 		}
 	}
 	return fmt.Sprintf("byte %d of the results", at)
+}
+
+// Owner returns the work-item, counted through its group, that stores a byte of the
+// results, and its group; the first one for what groups have in common.
+func (k *Kernel) Owner(at int) (item, group int) {
+	for _, r := range k.results {
+		if n := at - r.At; n >= 0 && n < r.size*k.threads()*Groups {
+			return n / r.size % k.threads(), n / r.size / k.threads()
+		}
+	}
+	return 0, 0
 }
 
 // Source is the program in C++: HIP, or with HOST defined what computes the reference.

@@ -62,6 +62,45 @@ func TestVariety(t *testing.T) {
 	}
 }
 
+// No vector is stored that the compiler sees through.
+func TestVectorsSettle(t *testing.T) {
+	vectors := 0
+	for seed := range uint64(20) {
+		for _, k := range New(seed, 3).Kernels {
+			text := k.root.String()
+			for _, r := range k.results {
+				if !strings.Contains(r.Type, "x") {
+					continue
+				}
+				for _, value := range regexp.MustCompile(`(?:^|\s)v\.`+r.Name+` = ([^;]*;)`).FindAllStringSubmatch(text, -1) {
+					vectors++
+					if !strings.HasPrefix(value[1], "settled<"+r.Type+">(") {
+						t.Errorf("seed %d %s: %s %s = %s", seed, k.Name, r.Type, r.Name, value[1])
+					}
+				}
+			}
+		}
+	}
+	if vectors < 300 {
+		t.Errorf("%d vectors are stored", vectors)
+	}
+}
+
+// What a kernel stores is somebody's.
+func TestOwner(t *testing.T) {
+	for _, k := range New(3, 3).Kernels {
+		r := k.results[1]
+		for _, n := range []int{0, 1, k.threads() - 1, k.threads(), 2*k.threads() - 1} {
+			if item, group := k.Owner(r.At + n*r.size); item != n%k.threads() || group != n/k.threads() {
+				t.Errorf("%s: the result %d is that of work-item %d of group %d", k.Name, n, item, group)
+			}
+		}
+		if item, group := k.Owner(k.localAt()); item != 0 || group != 0 {
+			t.Errorf("%s: local memory is that of work-item %d of group %d", k.Name, item, group)
+		}
+	}
+}
+
 // What has nothing to do with a failure goes.
 func TestReduce(t *testing.T) {
 	for seed := range uint64(6) {
