@@ -13,8 +13,9 @@ func OCKL() []Exact {
 	return append(append(append(wholes(), packs()), waves()...), places()...)
 }
 
-// packs is the function that makes four bytes of four floats: each is cut off and stopped at
-// the ends, as OpenCL's amd_pack does it with a cast (cl_amd_media_ops).
+// packs is the function that makes four bytes of four floats: each is the nearest number, even
+// between two, and stopped at the ends, as the instruction that it is made of does it
+// (OpenCL's amd_pack, cl_amd_media_ops, is written with a cast there).
 func packs() Exact {
 	e := ockl("pack_u32", "u32 float float float", func(a, b, c uint64) (r uint64) {
 		for n, v := range []uint64{a, b, c, a} {
@@ -24,7 +25,7 @@ func packs() Exact {
 			case x > 255:
 				r |= 255 << (8 * n)
 			default:
-				r |= uint64(x) << (8 * n)
+				r |= uint64(math.RoundToEven(x)) << (8 * n)
 			}
 		}
 		return r
