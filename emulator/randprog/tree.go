@@ -33,6 +33,7 @@ func (n *node) write(b *strings.Builder) {
 	}
 }
 
+// String is the C++ that the node and those below it stand for.
 func (n *node) String() string {
 	var b strings.Builder
 	n.write(&b)

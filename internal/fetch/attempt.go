@@ -39,7 +39,10 @@ type failure struct {
 	wait  time.Duration // what the server asked for
 }
 
+// Error is that of the cause: what to do about it is for the attempts alone.
 func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap returns the cause.
 func (f *failure) Unwrap() error { return f.err }
 
 func giveUp(format string, args ...any) error {
@@ -57,6 +60,7 @@ type MirrorError struct {
 	Err      error // of the last attempt
 }
 
+// Error is one line: the address, why it failed, and how often when more than once.
 func (e *MirrorError) Error() string {
 	if e.Attempts > 1 {
 		return fmt.Sprintf("%s: %v (tried %d times)", e.URL, e.Err, e.Attempts)
@@ -64,6 +68,7 @@ func (e *MirrorError) Error() string {
 	return fmt.Sprintf("%s: %v", e.URL, e.Err)
 }
 
+// Unwrap returns what went wrong at the last attempt.
 func (e *MirrorError) Unwrap() error { return e.Err }
 
 // Error says that no URL gave the file.
@@ -72,6 +77,7 @@ type Error struct {
 	Mirrors []*MirrorError
 }
 
+// Error names the file, and on a line of its own each address that was asked.
 func (e *Error) Error() string {
 	if len(e.Mirrors) == 0 {
 		return "fetch " + e.Name + ": no address is known for it"
@@ -84,6 +90,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Unwrap returns a *MirrorError for each address, in the order asked.
 func (e *Error) Unwrap() []error {
 	list := make([]error, len(e.Mirrors))
 	for i, m := range e.Mirrors {
@@ -415,8 +422,11 @@ type guardedBody struct {
 	body io.ReadCloser
 }
 
+// Close closes the body of the response.
 func (b *guardedBody) Close() error { return b.body.Close() }
 
+// Read reads no more than the request allows, and fails where that is exceeded or the
+// bytes come too slowly.
 func (b *guardedBody) Read(p []byte) (int, error) {
 	g := b.g
 	// One byte more than allowed is enough to know.

@@ -26,6 +26,7 @@ const maxOutput = 1 << 20
 // tail keeps the last maxOutput bytes written to it.
 type tail struct{ bytes.Buffer }
 
+// Write never fails, and reports all of p as written, whatever is kept of it.
 func (t *tail) Write(p []byte) (int, error) {
 	n := len(p)
 	p = p[max(0, len(p)-maxOutput):]
