@@ -296,6 +296,11 @@ func (a *App) runOn(ctx context.Context, o KernelRunOptions, launch string, file
 
 // loadKernels loads, on the device that is to run it, the code that has what is wanted.
 func (a *App) loadKernels(ctx context.Context, o KernelOptions, has func(*codeobj.Object) bool) (*emulator.Device, *emulator.Module, error) {
+	if isSource(o.File) {
+		if err := emulated(o.GPU); err != nil {
+			return nil, nil, err
+		}
+	}
 	data, target, err := a.kernelCode(ctx, o)
 	if err != nil {
 		return nil, nil, stopped(ctx, err)
@@ -315,6 +320,24 @@ func (a *App) loadKernels(ctx context.Context, o KernelOptions, has func(*codeob
 		return nil, nil, exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}
 	return dev, mod, nil
+}
+
+// emulated fails for a GPU that code can be compiled for and not run, before a compiler
+// says what it lacks for it. A name that says nothing is left to those who need it.
+func emulated(name string) error {
+	table, err := gpu.Load()
+	if err != nil {
+		return err
+	}
+	target, err := table.Target(name)
+	if err != nil {
+		return nil
+	}
+	if _, ok := emulator.DeviceFor(target); ok {
+		return nil
+	}
+	_, err = emulator.NewDevice(name)
+	return exit.With(exit.Unsupported, err)
 }
 
 // kernelTemplate prints a launch file for the kernels of a source or code object.
