@@ -65,35 +65,3 @@ func TestLdexp(t *testing.T) {
 		t.Error("exponents at the ends")
 	}
 }
-
-// Places of lanes come out the same on the vector unit and in Go.
-func TestMovers(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	unit, plain := vectorUnit().move, portable()
-	for n := range 200 {
-		var lo, hi vec
-		first, step, odd := rng.Uint64N(1<<40), uint64(4*rng.IntN(5)), rng.IntN(lanes)
-		for l := range lo {
-			at := first + step*uint64(l)
-			if n%4 == 1 && l == odd {
-				at += rng.Uint64() >> rng.IntN(64)
-			}
-			lo[l], hi[l] = uint32(at), uint32(at>>32)
-		}
-		base, limit := -first+rng.Uint64N(64)*uint64(n%3), 4*rng.Uint64N(300)
-		var a, b [lanes]uint64
-		badA, apartA := unit.offsets(&a, &lo, &hi, base, limit, step)
-		badB, apartB := plain.offsets(&b, &lo, &hi, base, limit, step)
-		if a != b || badA != badB || (apartA == 0) != (apartB == 0) {
-			t.Fatalf("%d: bad lanes 0x%x, want 0x%x; apart 0x%x, want 0x%x", n, badA, badB, apartA, apartB)
-		}
-		off, most := 4*rng.Uint32N(1<<14), 4*rng.Uint32N(1<<14)|rng.Uint32()<<31
-		for l := range lo {
-			lo[l] = 4 * rng.Uint32N(1<<rng.IntN(31)) // words: of others one may say that they are bad
-		}
-		badA, badB = unit.local(&a, &lo, off, most), plain.local(&b, &lo, off, most)
-		if a != b || badA != badB {
-			t.Fatalf("%d: bad lanes of local memory 0x%x, want 0x%x", n, badA, badB)
-		}
-	}
-}

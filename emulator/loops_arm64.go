@@ -10,7 +10,19 @@ func vectorUnit() *loops {
 		return portableLoops()
 	}
 	l := vectorLoops(movers{
-		offsets: laneOffsets, local: localOffsets,
+		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+			return laneOffsets(at, lo, hi, base, limit, step, lanes)
+		},
+		offsetsLow: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+			return laneOffsets(at, lo, hi, base, limit, step, lanes/2)
+		},
+		local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+			return localOffsets(at, addr, off, limit, lanes)
+		},
+		localLow: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
+			return localOffsets(at, addr, off, limit, lanes/2)
+		},
+		row:  copyWords,
 		load: func(d *vec, data []byte, at *[lanes]uint64, mask uint64) { loadWords(d, &data[0], at, mask) },
 		store: func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64) {
 			storeWords(&data[0], at, v, mask, count)
@@ -93,7 +105,10 @@ func loadLocal(d *vec, data *byte, at *[lanes]uint64, mask uint64)
 func storeLocal(data *byte, at *[lanes]uint64, v *vec, mask, count uint64)
 
 //go:noescape
-func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
+func laneOffsets(at *[lanes]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64)
 
 //go:noescape
-func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+func localOffsets(at *[lanes]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64)
+
+//go:noescape
+func copyWords(to, from *uint32, n uint64)

@@ -19,7 +19,7 @@ type movers struct {
 	// the others. Nil: those of all lanes serve.
 	offsetsLow func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
 	localLow   func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
-	// row moves n aligned words, a multiple of 4, that lie side by side to where they do so
+	// row moves n aligned words, a multiple of 16, that lie side by side to where they do so
 	// again, each at once. Nil: load and store serve.
 	row func(to, from *uint32, n uint64)
 	// load moves a word to each lane of the mask, store count words of each, from

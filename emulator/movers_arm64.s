@@ -2,17 +2,18 @@
 
 #include "textflag.h"
 
-// func laneOffsets(at *[64]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64):
-// at = lo + hi<<32 + base. bad has the lanes beyond limit, and those that are no
-// multiple of 4; apart is 0 where each lane is step behind the one before. Eight
-// lanes at a time; b is where they are if they follow each other.
-TEXT ·laneOffsets(SB), NOSPLIT, $0-64
+// func laneOffsets(at *[64]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64):
+// at = lo + hi<<32 + base, for n lanes, 64 or 32. bad has the lanes beyond limit, and
+// those that are no multiple of 4; apart is 0 where each lane is step behind the one
+// before. Eight lanes at a time; b is where they are if they follow each other.
+TEXT ·laneOffsets(SB), NOSPLIT, $0-72
 	MOVD at+0(FP), R0
 	MOVD lo+8(FP), R1
 	MOVD hi+16(FP), R2
 	MOVD base+24(FP), R3
 	MOVD limit+32(FP), R4
 	MOVD step+40(FP), R5
+	MOVD n+48(FP), R11
 	VDUP R3, V24.D2
 	VDUP R4, V26.D2
 	LSL $3, R5, R6
@@ -35,7 +36,7 @@ TEXT ·laneOffsets(SB), NOSPLIT, $0-64
 	WORD $0x4ee884a6 // add v6.2d, v5.2d, v8.2d
 	WORD $0x4ee884c7 // add v7.2d, v6.2d, v8.2d
 	MOVD ZR, R10
-	MOVD $8, R6
+	LSR $3, R11, R6
 next:
 	FLDPQ.P 32(R1), (F12, F13)
 	FLDPQ.P 32(R2), (F14, F15)
@@ -66,26 +67,30 @@ next:
 	ORR R9<<56, R10, R10
 	SUBS $1, R6, R6
 	BNE next
-	MOVD R10, bad+48(FP)
+	MOVD $64, R9
+	SUB R11, R9, R9
+	LSR R9, R10, R10
+	MOVD R10, bad+56(FP)
 	VMOV V27.D[0], R6
 	VMOV V27.D[1], R7
 	ORR R7, R6, R6
-	MOVD R6, apart+56(FP)
+	MOVD R6, apart+64(FP)
 	RET
 
-// func localOffsets(at *[64]uint64, addr *vec, off, limit uint32) (bad uint64): at =
-// addr + off in 32 bits; bad has the lanes beyond limit.
-TEXT ·localOffsets(SB), NOSPLIT, $0-32
+// func localOffsets(at *[64]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64):
+// at = addr + off in 32 bits, for n lanes, 64 or 32; bad has the lanes beyond limit.
+TEXT ·localOffsets(SB), NOSPLIT, $0-40
 	MOVD at+0(FP), R0
 	MOVD addr+8(FP), R1
 	MOVWU off+16(FP), R2
 	MOVWU limit+20(FP), R3
+	MOVD n+24(FP), R11
 	VDUP R2, V24.S4
 	VDUP R3, V26.S4
 	MOVD $0x8040201008040201, R9
 	VMOV R9, V29.D[0]
 	MOVD ZR, R10
-	MOVD $8, R6
+	LSR $3, R11, R6
 next:
 	FLDPQ.P 32(R1), (F4, F5)
 	WORD $0x4eb88484 // add v4.4s, v4.4s, v24.4s
@@ -107,7 +112,10 @@ next:
 	ORR R9<<56, R10, R10
 	SUBS $1, R6, R6
 	BNE next
-	MOVD R10, bad+24(FP)
+	MOVD $64, R9
+	SUB R11, R9, R9
+	LSR R9, R10, R10
+	MOVD R10, bad+32(FP)
 	RET
 
 // func loadWords(d *vec, data *byte, at *[64]uint64, mask uint64): each lane a word, in
@@ -117,8 +125,13 @@ TEXT ·loadWords(SB), NOSPLIT, $0-32
 	MOVD data+8(FP), R1
 	MOVD at+16(FP), R2
 	MOVD mask+24(FP), R3
+	MOVD $64, R4
 	CMN $1, R3
-	BEQ all
+	BEQ next
+	LSR $1, R4, R4
+	MOVD $0xffffffff, R5
+	CMP R5, R3
+	BEQ next
 	CBZ R3, done
 some:
 	RBIT R3, R4
@@ -132,8 +145,6 @@ some:
 	BNE some
 done:
 	RET
-all:
-	MOVD $64, R4
 next:
 	LDP.P 16(R2), (R5, R6)
 	ADD R1, R5, R5
@@ -156,8 +167,13 @@ TEXT ·storeWords(SB), NOSPLIT, $0-40
 	CBZ R3, done
 	CMP $1, R9
 	BNE some
+	MOVD $64, R4
 	CMN $1, R3
-	BEQ all
+	BEQ next
+	LSR $1, R4, R4
+	MOVD $0xffffffff, R5
+	CMP R5, R3
+	BEQ next
 some:
 	RBIT R3, R4
 	CLZ R4, R4
@@ -177,8 +193,6 @@ word:
 	BNE some
 done:
 	RET
-all:
-	MOVD $64, R4
 next:
 	LDP.P 16(R2), (R5, R6)
 	LDPW.P 8(R1), (R7, R8)
@@ -197,8 +211,13 @@ TEXT ·loadLocal(SB), NOSPLIT, $0-32
 	MOVD data+8(FP), R1
 	MOVD at+16(FP), R2
 	MOVD mask+24(FP), R3
+	MOVD $64, R4
 	CMN $1, R3
-	BEQ all
+	BEQ next
+	LSR $1, R4, R4
+	MOVD $0xffffffff, R5
+	CMP R5, R3
+	BEQ next
 	CBZ R3, done
 some:
 	RBIT R3, R4
@@ -211,8 +230,6 @@ some:
 	BNE some
 done:
 	RET
-all:
-	MOVD $64, R4
 next:
 	LDP.P 16(R2), (R5, R6)
 	MOVWU (R1)(R5), R7
@@ -232,8 +249,13 @@ TEXT ·storeLocal(SB), NOSPLIT, $0-40
 	CBZ R3, done
 	CMP $1, R9
 	BNE some
+	MOVD $64, R4
 	CMN $1, R3
-	BEQ all
+	BEQ next
+	LSR $1, R4, R4
+	MOVD $0xffffffff, R5
+	CMP R5, R3
+	BEQ next
 some:
 	RBIT R3, R4
 	CLZ R4, R4
@@ -253,8 +275,6 @@ word:
 	BNE some
 done:
 	RET
-all:
-	MOVD $64, R4
 next:
 	LDP.P 16(R2), (R5, R6)
 	LDPW.P 8(R1), (R7, R8)
@@ -262,4 +282,20 @@ next:
 	MOVW R8, (R0)(R6)
 	SUBS $2, R4, R4
 	BNE next
+	RET
+
+// func copyWords(to, from *uint32, n uint64): n words, a multiple of 16. Each word is
+// moved at once, as each element that LD1 loads and ST1 stores (Arm Architecture
+// Reference Manual, B2.2.1), and the barriers keep the order of Go's atomic words.
+TEXT ·copyWords(SB), NOSPLIT, $0-24
+	MOVD to+0(FP), R0
+	MOVD from+8(FP), R1
+	MOVD n+16(FP), R2
+	DMB $11
+next:
+	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	SUBS $16, R2, R2
+	BNE next
+	DMB $11
 	RET

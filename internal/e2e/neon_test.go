@@ -18,7 +18,7 @@ func TestNEON(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "emulator.test")
 	env := append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	tool(t, "../..", env, "go", "test", "-c", "-o", program, "./emulator")
-	tests := []string{"TestLoops", "TestLoopsOfMasks", "TestLoopsOfHalves", "TestMovers", "TestQuick", "TestQuickMemory"}
+	tests := []string{"TestLoops", "TestLoopsOfMasks", "TestLoopsOfHalves", "TestMovers", "TestMovedWords", "TestQuick", "TestQuickMemory"}
 	// What a test starts, LLVM's tools, is of this machine, and no matter of qemu's.
 	cmd := exec.CommandContext(t.Context(), "qemu-aarch64-static", program, "-test.v", "-test.short", "-test.run=^("+strings.Join(tests, "|")+")$")
 	cmd.Dir = "../../emulator"
