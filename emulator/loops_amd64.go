@@ -13,18 +13,7 @@ func vectorUnit() *loops {
 		storeWords(&data[0], at, v, mask, count)
 	}
 	return vectorLoops(movers{
-		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
-			return laneOffsets(at, lo, hi, base, limit, step, lanes)
-		},
-		offsetsLow: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
-			return laneOffsets(at, lo, hi, base, limit, step, lanes/2)
-		},
-		local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
-			return localOffsets(at, addr, off, limit, lanes)
-		},
-		localLow: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
-			return localOffsets(at, addr, off, limit, lanes/2)
-		},
+		offsets: laneOffsets, local: localOffsets,
 		row: copyWords, publish: fence,
 		load: load, store: store, loadLocal: load, storeLocal: store,
 	})

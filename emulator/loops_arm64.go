@@ -10,18 +10,7 @@ func vectorUnit() *loops {
 		return portableLoops()
 	}
 	l := vectorLoops(movers{
-		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
-			return laneOffsets(at, lo, hi, base, limit, step, lanes)
-		},
-		offsetsLow: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
-			return laneOffsets(at, lo, hi, base, limit, step, lanes/2)
-		},
-		local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
-			return localOffsets(at, addr, off, limit, lanes)
-		},
-		localLow: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
-			return localOffsets(at, addr, off, limit, lanes/2)
-		},
+		offsets: laneOffsets, local: localOffsets,
 		row:  copyWords,
 		load: func(d *vec, data []byte, at *[lanes]uint64, mask uint64) { loadWords(d, &data[0], at, mask) },
 		store: func(data []byte, at *[lanes]uint64, v *vec, mask, count uint64) {

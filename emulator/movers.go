@@ -8,17 +8,13 @@ import (
 // movers are what loads and stores of whole words are made of. at are places of
 // lanes in memory, in bytes from its beginning.
 type movers struct {
-	// offsets computes at = lo + hi<<32 + base. bad has the lanes beyond limit, and those
-	// that are no multiple of 4; apart is 0 where each lane is step behind the one
-	// before.
-	offsets func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
-	// local computes at = addr + off in 32 bits. bad has the lanes beyond limit, and
-	// others that load and store cannot serve.
-	local func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
-	// offsetsLow and localLow are the same for the lower 32 lanes alone; bad says nothing of
-	// the others. Nil: those of all lanes serve.
-	offsetsLow func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64)
-	localLow   func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64)
+	// offsets computes at = lo + hi<<32 + base for the n lanes of a wave, 64 or 32. bad has
+	// the lanes beyond limit, and those that are no multiple of 4; apart is 0 where each
+	// lane is step behind the one before. Neither says anything of other lanes.
+	offsets func(at *[lanes]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64)
+	// local computes at = addr + off in 32 bits for the n lanes of a wave. bad has the lanes
+	// beyond limit, and others that load and store cannot serve.
+	local func(at *[lanes]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64)
 	// row moves n aligned words, a multiple of 16, that lie side by side to where they do so
 	// again, each at once. Nil: load and store serve.
 	row func(to, from *uint32, n uint64)
@@ -35,9 +31,9 @@ type movers struct {
 // portable are movers in Go, with atomic words.
 func portable() movers {
 	mv := movers{
-		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step uint64) (bad, apart uint64) {
+		offsets: func(at *[lanes]uint64, lo, hi *vec, base, limit, step, n uint64) (bad, apart uint64) {
 			next := uint64(lo[0]) + uint64(hi[0])<<32 + base
-			for l := range at {
+			for l := range at[:n] {
 				v := uint64(lo[l]) + uint64(hi[l])<<32 + base
 				at[l] = v
 				bad |= bit(v > limit || v&3 != 0) << l
@@ -46,8 +42,8 @@ func portable() movers {
 			}
 			return bad, apart
 		},
-		local: func(at *[lanes]uint64, addr *vec, off, limit uint32) (bad uint64) {
-			for l := range at {
+		local: func(at *[lanes]uint64, addr *vec, off, limit uint32, n uint64) (bad uint64) {
+			for l := range at[:n] {
 				v := addr[l] + off
 				at[l] = uint64(v)
 				bad |= bit(v > limit || v&3 != 0) << l // atomic words are aligned

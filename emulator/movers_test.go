@@ -22,34 +22,24 @@ func TestMovers(t *testing.T) {
 			lo[l], hi[l] = uint32(at), uint32(at>>32)
 		}
 		base, limit := -first+rng.Uint64N(64)*uint64(n%3), 4*rng.Uint64N(300)
-		var a, b [lanes]uint64
-		badA, apartA := unit.offsets(&a, &lo, &hi, base, limit, step)
-		badB, apartB := plain.offsets(&b, &lo, &hi, base, limit, step)
-		if a != b || badA != badB || (apartA == 0) != (apartB == 0) {
-			t.Fatalf("%d: bad lanes 0x%x, want 0x%x; apart 0x%x, want 0x%x", n, badA, badB, apartA, apartB)
-		}
-		if unit.offsetsLow != nil {
-			low, upper := a, a
-			clear(low[:lanes/2])
-			_, whole := plain.offsets(&upper, &lo, &hi, base, limit, step)
-			badA, apartA = unit.offsetsLow(&low, &lo, &hi, base, limit, step)
-			if low != b || badA&lowLanes != badB&lowLanes || apartA != 0 && whole == 0 || n%4 != 1 && apartA != 0 || n%4 == 1 && odd < lanes/2 && (apartA == 0) != (whole == 0) {
-				t.Fatalf("%d: bad lanes 0x%x of the lower ones, want 0x%x; apart 0x%x of 0x%x", n, badA, badB, apartA, whole)
+		for _, size := range []uint64{lanes, lanes / 2} {
+			var a, b [lanes]uint64
+			all := allLanes >> (lanes - size)
+			badA, apartA := unit.offsets(&a, &lo, &hi, base, limit, step, size)
+			badB, apartB := plain.offsets(&b, &lo, &hi, base, limit, step, size)
+			if a != b || badA&all != badB || (apartA == 0) != (apartB == 0) {
+				t.Fatalf("%d, %d lanes: bad lanes 0x%x, want 0x%x; apart 0x%x, want 0x%x", n, size, badA, badB, apartA, apartB)
 			}
 		}
 		off, most := 4*rng.Uint32N(1<<14), 4*rng.Uint32N(1<<14)|rng.Uint32()<<31
 		for l := range lo {
 			lo[l] = 4 * rng.Uint32N(1<<rng.IntN(31)) // words: of others one may say that they are bad
 		}
-		badA, badB = unit.local(&a, &lo, off, most), plain.local(&b, &lo, off, most)
-		if a != b || badA != badB {
-			t.Fatalf("%d: bad lanes of local memory 0x%x, want 0x%x", n, badA, badB)
-		}
-		if unit.localLow != nil {
-			low := a
-			clear(low[:lanes/2])
-			if badA = unit.localLow(&low, &lo, off, most); low != b || badA&lowLanes != badB&lowLanes {
-				t.Fatalf("%d: bad lanes of local memory 0x%x of the lower ones, want 0x%x", n, badA, badB)
+		for _, size := range []uint64{lanes, lanes / 2} {
+			var a, b [lanes]uint64
+			badA, badB := unit.local(&a, &lo, off, most, size), plain.local(&b, &lo, off, most, size)
+			if a != b || badA&(allLanes>>(lanes-size)) != badB {
+				t.Fatalf("%d, %d lanes: bad lanes of local memory 0x%x, want 0x%x", n, size, badA, badB)
 			}
 		}
 	}

@@ -70,20 +70,17 @@ func (mv movers) quickAccess(i *instr, a access) func(*wave, *instr) {
 		}
 		w.last = r
 		base -= r.base
-		at, offsets, all := &w.places.addr, mv.offsets, allLanes
-		if w.small && mv.offsetsLow != nil {
-			offsets, all = mv.offsetsLow, lowLanes
-		}
-		bad, apart := offsets(at, lo, hi, base, r.size-a.bytes, a.bytes)
-		row := apart == 0 && a.bytes == 4 && e == all && mv.row != nil
+		at, size := &w.places.addr, uint64(w.size)
+		bad, apart := mv.offsets(at, lo, hi, base, r.size-a.bytes, a.bytes, size)
+		row := apart == 0 && a.bytes == 4 && e == allLanes>>(lanes-size) && mv.row != nil
 		switch {
 		case bad&e != 0:
 			w.access(i, a)
 		case row && a.store:
-			mv.row(word32(r.data[:at[0]+4*uint64(w.size)], at[0]), &w.v[p.data][0], uint64(w.size))
+			mv.row(word32(r.data[:at[0]+4*size], at[0]), &w.v[p.data][0], size)
 			mv.publish()
 		case row:
-			mv.row(&w.v[p.data][0], word32(r.data[:at[0]+4*uint64(w.size)], at[0]), uint64(w.size))
+			mv.row(&w.v[p.data][0], word32(r.data[:at[0]+4*size], at[0]), size)
 		case a.store:
 			mv.store(r.data, at, &w.v[p.data], e, uint64(p.count))
 			mv.publish()
@@ -115,7 +112,7 @@ func (mv movers) quickLocal(i *instr, a access) func(*wave, *instr) {
 			return
 		}
 		at := &w.places.addr
-		if bad := mv.localOf(w)(at, &w.v[va%vregs], off, uint32(size-a.bytes)); bad&e != 0 {
+		if bad := mv.local(at, &w.v[va%vregs], off, uint32(size-a.bytes), uint64(w.size)); bad&e != 0 {
 			w.local(i, a)
 			return
 		}
@@ -127,14 +124,6 @@ func (mv movers) quickLocal(i *instr, a access) func(*wave, *instr) {
 			mv.loadLocal(&w.v[reg+k], w.group.lds[4*k:], at, e)
 		}
 	}
-}
-
-// localOf chooses the mover for the lanes that the wave has.
-func (mv movers) localOf(w *wave) func(at *[lanes]uint64, addr *vec, off, limit uint32) uint64 {
-	if w.small && mv.localLow != nil {
-		return mv.localLow
-	}
-	return mv.local
 }
 
 // pairAccess is a load or store of two places in local memory, unit bytes times one
@@ -172,9 +161,9 @@ func (mv movers) quickLocal2(i *instr, a pairAccess) func(*wave, *instr) {
 	return func(w *wave, i *instr) {
 		e, size := w.exec(), uint64(w.group.size)
 		// Both before any is loaded: the address may be among the results.
-		at, local := [2]*[lanes]uint64{&w.places.addr, &w.places.room}, mv.localOf(w)
+		at := [2]*[lanes]uint64{&w.places.addr, &w.places.room}
 		for k := range at {
-			if size < a.bytes || local(at[k], &w.v[va%vregs], off[k], uint32(size-a.bytes))&e != 0 {
+			if size < a.bytes || mv.local(at[k], &w.v[va%vregs], off[k], uint32(size-a.bytes), uint64(w.size))&e != 0 {
 				w.local2(i, a.bytes, a.unit, a.store)
 				return
 			}

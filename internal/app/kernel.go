@@ -296,12 +296,7 @@ func (a *App) runOn(ctx context.Context, o KernelRunOptions, launch string, file
 
 // loadKernels loads, on the device that is to run it, the code that has what is wanted.
 func (a *App) loadKernels(ctx context.Context, o KernelOptions, has func(*codeobj.Object) bool) (*emulator.Device, *emulator.Module, error) {
-	if isSource(o.File) {
-		if err := emulated(o.GPU); err != nil {
-			return nil, nil, err
-		}
-	}
-	data, target, err := a.kernelCode(ctx, o)
+	data, target, err := a.kernelCode(ctx, o, true)
 	if err != nil {
 		return nil, nil, stopped(ctx, err)
 	}
@@ -320,24 +315,6 @@ func (a *App) loadKernels(ctx context.Context, o KernelOptions, has func(*codeob
 		return nil, nil, exit.Withf(exit.Config, "%s: %w", o.File, err)
 	}
 	return dev, mod, nil
-}
-
-// emulated fails for a GPU that code can be compiled for and not run, before a compiler
-// says what it lacks for it. A name that says nothing is left to those who need it.
-func emulated(name string) error {
-	table, err := gpu.Load()
-	if err != nil {
-		return err
-	}
-	target, err := table.Target(name)
-	if err != nil {
-		return nil
-	}
-	if _, ok := emulator.DeviceFor(target); ok {
-		return nil
-	}
-	_, err = emulator.NewDevice(name)
-	return exit.With(exit.Unsupported, err)
 }
 
 // kernelTemplate prints a launch file for the kernels of a source or code object.
@@ -440,8 +417,9 @@ func isSource(name string) bool {
 }
 
 // kernelCode returns the file with code objects, compiled when it is a source, and
-// the device that is to run it.
-func (a *App) kernelCode(ctx context.Context, o KernelOptions) ([]byte, gpu.Target, error) {
+// the device that is to run it. A GPU that code can be compiled for and not run is an
+// error where it is to be run, before a compiler says what it lacks for it.
+func (a *App) kernelCode(ctx context.Context, o KernelOptions, run bool) ([]byte, gpu.Target, error) {
 	table, err := gpu.Load()
 	if err != nil {
 		return nil, gpu.Target{}, err
@@ -456,8 +434,13 @@ func (a *App) kernelCode(ctx context.Context, o KernelOptions) ([]byte, gpu.Targ
 		if o.GPU == "" {
 			return nil, target, exit.Withf(exit.Usage, "for which GPU is %s compiled? Say -gpu=gfx942, or for kernel:run device: in the launch file", o.File)
 		}
+		name, runs := emulator.DeviceFor(target)
+		if run && !runs {
+			_, err := emulator.NewDevice(o.GPU)
+			return nil, target, exit.With(exit.Unsupported, err)
+		}
 		data, err := a.compileKernel(ctx, o, target)
-		if name, ok := emulator.DeviceFor(target); ok && err == nil {
+		if runs && err == nil {
 			target, err = table.Target(name)
 		}
 		return data, target, err

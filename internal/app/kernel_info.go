@@ -114,7 +114,7 @@ func (a *App) infoOn(ctx context.Context, o KernelInfoOptions, many bool) ([]cod
 	if err != nil {
 		return nil, err
 	}
-	data, target, err := a.kernelCode(ctx, o.KernelOptions)
+	data, target, err := a.kernelCode(ctx, o.KernelOptions, false)
 	if err != nil {
 		return nil, stopped(ctx, err)
 	}

@@ -38,7 +38,7 @@ func (a *App) KernelLibrary(ctx context.Context, o KernelOptions) error {
 		if err := os.WriteFile(o.File, []byte(source), 0o644); err != nil {
 			return nil, nil, err
 		}
-		data, target, err := a.kernelCode(ctx, o)
+		data, target, err := a.kernelCode(ctx, o, true)
 		if err != nil {
 			return nil, nil, stopped(ctx, err)
 		}
